@@ -14,9 +14,9 @@ def main() -> None:
     except ImportError:
         sys.exit("Django is missing: run python3 -m pip install -r requirements.txt first.")
     if sys.argv[1:2] == ["doctor"]:  # it reports what stops all others
-        from dashboard.management.diagnosis import environment
+        from dashboard.management import diagnosis
 
-        environment.set_aside += environment.set_bad_settings_aside(os.environ)
+        diagnosis.set_aside += diagnosis.set_bad_settings_aside(os.environ)
     from django.core.exceptions import ImproperlyConfigured
     from django.db import Error
 
@@ -29,7 +29,7 @@ def main() -> None:
     except ImproperlyConfigured as error:
         sys.exit(str(error))
     except Exception as error:
-        from dashboard.serving.newer_database import NewerDatabase
+        from dashboard.serving.data_directory import NewerDatabase
 
         if isinstance(error, NewerDatabase):
             sys.exit(str(error))

@@ -1,6 +1,6 @@
 """Django's admin: the audit trail and the refused rows of history, both read-only.
 
-`dashboard.access.people.people_admin` registers people and groups.
+`dashboard.access.people_admin` registers people and groups.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from django.contrib import admin
 from django.http import HttpRequest
 
-from dashboard.access.people import people_admin
+from dashboard.access import people_admin
 from leases.models import Edit, RefusedRow
 
 if TYPE_CHECKING:

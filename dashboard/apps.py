@@ -12,16 +12,16 @@ from django.db.models.signals import post_migrate, pre_migrate
 class BoardAdminConfig(AdminConfig):
     """Replaces `django.contrib.admin` in INSTALLED_APPS, to use our own admin site."""
 
-    default_site = "dashboard.access.people.admin_site.BoardAdminSite"
+    default_site = "dashboard.access.admin_site.BoardAdminSite"
 
 
 class DashboardConfig(AppConfig):
     name = "dashboard"
 
     def ready(self) -> None:
-        from dashboard.access.log_lines.slow_statements import time_statements
         from dashboard.access.roles import ensure_roles
-        from dashboard.serving.newer_database import refuse_newer
+        from dashboard.log_lines import time_statements
+        from dashboard.serving.data_directory import refuse_newer
 
         connection_created.connect(time_statements, dispatch_uid="dashboard.statements")
         leases = apps.get_app_config("leases")

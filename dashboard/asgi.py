@@ -16,15 +16,15 @@ django.setup(set_prefix=False)
 
 
 # These need Django's apps.
-from dashboard.access.redaction import redact_loggers  # noqa: E402
-from dashboard.live.origin import (  # noqa: E402
+from dashboard.live.consumers import (  # noqa: E402
     closed_without_database,
     own_sites_only,
     signed_in_by_proxy,
+    urlpatterns,
 )
-from dashboard.live.routing import urlpatterns  # noqa: E402
-from dashboard.serving.lifespan import lifespan  # noqa: E402
-from dashboard.serving.requests.one_thread_pages import OneThreadPages  # noqa: E402
+from dashboard.log_lines import redact_loggers  # noqa: E402
+from dashboard.serving.request_threads import OneThreadPages  # noqa: E402
+from dashboard.serving.runtime import lifespan  # noqa: E402
 
 HASHED = r"^.+\.[0-9a-f]{12}\..+$"
 

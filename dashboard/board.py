@@ -10,18 +10,18 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from dashboard.access.rights.rights_watch import RightsWatch
-    from dashboard.access.wall.link_use import LinkUse
-    from dashboard.live.drawn_rows import Drawings
+    from dashboard.access.links import LinkUse
+    from dashboard.access.rights_watch import RightsWatch
     from dashboard.live.publisher import Publisher
-    from dashboard.parts.kept.watched_cluster import WatchedCluster
+    from dashboard.live.shared_drawings import Drawings
+    from dashboard.parts.watched_cluster import WatchedCluster
+    from dashboard.serving.tasks.admin_writes import Deletions
     from dashboard.serving.tasks.clock_watch import ClockWatch
-    from dashboard.serving.tasks.deletions import Deletions
-    from dashboard.serving.tasks.kind_overrides import KindOverrides
+    from dashboard.serving.tasks.cluster_watch import KindOverrides
     from dashboard.serving.tasks.notifications import Notifications
     from dashboard.serving.tasks.supervisor import Supervisor
-    from leases.history.read.hourly_activity import Activity
-    from leases.history.write.recorder import Recorder
+    from leases.history.activity import Activity
+    from leases.history.recorder import Recorder
     from leases.tracking.store import Store
 
 

@@ -9,11 +9,15 @@ from pathlib import Path
 import dj_database_url
 from csp.constants import NONCE, NONE, SELF
 
-from dashboard.access.private_files import keep_private
-from dashboard.access.redaction import hide, redact
 from dashboard.config import ConfigError, load, secrets_of
-from dashboard.serving.data_directory import BadDataDirectory, open_data_directory
-from dashboard.serving.secret_key import BadSecretKey, secret_key
+from dashboard.log_lines import hide, redact
+from dashboard.serving.data_directory import (
+    BadDataDirectory,
+    BadSecretKey,
+    keep_private,
+    open_data_directory,
+    secret_key,
+)
 
 try:
     LEASEBOARD = load()
@@ -51,13 +55,13 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "dashboard.access.proxy.middleware.ProxySignIn",  # after it: replaces its user
-    "dashboard.access.people.last_seen.LastSeen",
-    "dashboard.access.programs.bearer.BearerMiddleware",
+    "dashboard.access.proxy.ProxySignIn",  # after it: replaces its user
+    "dashboard.access.links.LastSeen",
+    "dashboard.access.api_tokens.BearerMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
-    "dashboard.parts.frame.clock_stamp.ClockStamp",
+    "dashboard.parts.page_context.ClockStamp",
     "axes.middleware.AxesMiddleware",  # last: it replaces the answer of a refused sign-in
 ]
 
@@ -79,7 +83,7 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
                 "csp.context_processors.nonce",
-                "dashboard.parts.frame.page_context.page",
+                "dashboard.parts.page_context.page",
             ],
         },
     },
@@ -110,12 +114,12 @@ AUTHENTICATION_BACKENDS = [
     "axes.backends.AxesStandaloneBackend",  # first: it refuses before a password is checked
     "django.contrib.auth.backends.ModelBackend",
 ]
-AXES_HANDLER = "dashboard.access.sign_in.limits.SignInLimits"
+AXES_HANDLER = "dashboard.access.sign_in_limits.SignInLimits"
 AXES_FAILURE_LIMIT = 5
 AXES_COOLOFF_TIME = timedelta(minutes=1)
 AXES_LOCKOUT_PARAMETERS = ["ip_address", "username"]
-AXES_LOCKOUT_CALLABLE = "dashboard.access.sign_in.limits.refuse"
-AXES_CLIENT_IP_CALLABLE = "dashboard.access.sign_in.client_address.address_of"
+AXES_LOCKOUT_CALLABLE = "dashboard.access.sign_in_limits.refuse"
+AXES_CLIENT_IP_CALLABLE = "dashboard.access.security_log.address_of"
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False  # or a flood would lock people out for ever
 AXES_SENSITIVE_PARAMETERS = ["username", "ip_address", "csrfmiddlewaretoken", "next"]
 AXES_DISABLE_ACCESS_LOG = True
@@ -124,7 +128,7 @@ AXES_VERBOSE = False
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
-    {"NAME": "dashboard.access.sign_in.new_password.EndSignInLinks"},
+    {"NAME": "dashboard.access.sign_in_links.EndSignInLinks"},
 ]
 
 USE_TZ = True
@@ -135,7 +139,7 @@ STATIC_URL = "/static/"
 STATIC_ROOT = LEASEBOARD.data / "static"
 STATICFILES_DIRS = [BASE_DIR / "static"]
 STORAGES = {
-    "staticfiles": {"BACKEND": "dashboard.serving.static_files.HashedStorage"},
+    "staticfiles": {"BACKEND": "dashboard.serving.pages_port.HashedStorage"},
 }
 
 CONTENT_SECURITY_POLICY = {
@@ -174,16 +178,16 @@ LOGGING = {
             "()": "django.utils.log.CallbackFilter",
             "callback": lambda record: getattr(record, "status_code", 500) != 503,
         },
-        "sentences": {"()": "dashboard.access.redaction.SentenceFilter"},
-        "flood": {"()": "dashboard.serving.log_limits.FloodFilter"},
+        "sentences": {"()": "dashboard.log_lines.SentenceFilter"},
+        "flood": {"()": "dashboard.log_lines.FloodFilter"},
     },
     "formatters": {
         "line": {
-            "()": "dashboard.access.redaction.RedactingFormatter",
+            "()": "dashboard.log_lines.RedactingFormatter",
             "format": "{asctime} {levelname} {name}: {message}",
             "style": "{",
         },
-        "json": {"()": "dashboard.access.log_lines.json_lines.JsonFormatter"},
+        "json": {"()": "dashboard.log_lines.JsonFormatter"},
     },
     "handlers": {
         "stderr": {
@@ -197,7 +201,7 @@ LOGGING = {
         "leases": {"level": "INFO"},
         "dashboard": {"level": "INFO"},
         "django": {"handlers": ["stderr"], "level": "WARNING", "propagate": False},
-        "axes": {"level": "ERROR"},  # dashboard.access.sign_in.limits logs it once
+        "axes": {"level": "ERROR"},  # dashboard.access.sign_in_limits logs it once
         "django.request": {"level": "ERROR", "filters": ["failures"]},
     },
 }

@@ -7,19 +7,25 @@ from django.db import models
 from django.db.models.functions import Length
 from django.db.models.lookups import GreaterThan, LessThanOrEqual
 
-from leases.tables.access import ApiToken, Person, SecurityRecord, SignInLink, WallLink
-from leases.tables.deletion import Deletion
-from leases.tables.incidents import IncidentNote, IncidentRecord
-from leases.tables.notifications import (
+from leases.tables.admin import (
+    ApiToken,
+    Deletion,
+    KindOverride,
+    Person,
+    SecurityRecord,
+    SignInLink,
+    VacancyMark,
+    WallLink,
+)
+from leases.tables.incidents import (
     Acknowledgement,
     Badge,
+    IncidentNote,
+    IncidentRecord,
+    NearMissCount,
     Notification,
     QuietTime,
     Receiver,
-)
-from leases.tables.overrides import KindOverride, VacancyMark
-from leases.tables.reliability import (
-    NearMissCount,
     ReliabilityObjective,
     ReliabilityProgress,
     ReliabilityRecord,
@@ -33,7 +39,7 @@ __all__ = [
     "WatchRecord", "WatchSpan",
 ]  # fmt: skip
 
-# Values of `leases.domain.changes.change.ChangeType`, for two of the indexes.
+# Values of `leases.domain.change.ChangeType`, for two of the indexes.
 BEGIN_A_SPAN = (
     "acquired", "created", "deleted", "released", "replaced", "restarted", "taken_over",
 )  # fmt: skip
@@ -217,7 +223,7 @@ class WatchSpan(models.Model):
     process = models.CharField(max_length=32)
     since = models.DateTimeField()
     until = models.DateTimeField()  # grows while the watch continues
-    ended = models.CharField(max_length=16, default="")  # leases.domain.past.watched_times.WatchEnd
+    ended = models.CharField(max_length=16, default="")  # leases.domain.watched_times.WatchEnd
     detail = models.TextField(default="")  # why it ended, as shown on the pages
 
     class Meta:
@@ -255,7 +261,7 @@ class Edit(models.Model):
     address = models.CharField(max_length=64, default="")  # of the client; "" is unknown
     batch = models.CharField(max_length=64, default="")  # the same for all rows of one bulk action
     as_user = models.CharField(max_length=150, default="")  # impersonated; "": nobody
-    changes = models.JSONField(default=list)  # leases.actions.changed_fields.FieldChange
+    changes = models.JSONField(default=list)  # leases.actions.audit.FieldChange
     # The last attempt: verb, resource_version and uid it required, attempt, sent_at; {}: none.
     request = models.JSONField(default=dict)
     answer = models.JSONField(default=dict)  # of the API: code, reason, message, fields

@@ -7,7 +7,7 @@ from django.template.base import Template
 from hypothesis import HealthCheck, settings
 from pytest_django import DjangoDbBlocker
 
-from leases.history.read import change_density
+from leases.history import change_counts
 from tests.support import processes
 from tests.support.board import admin, board, guest, operator
 from tests.support.postgres import postgres
@@ -75,4 +75,4 @@ def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -
 @pytest.fixture(autouse=True)
 def _patient_counting(monkeypatch: pytest.MonkeyPatch) -> None:
     """How much of a strip is counted in time says how busy the machine is, too."""
-    monkeypatch.setattr(change_density, "SECONDS", 60.0)
+    monkeypatch.setattr(change_counts, "SECONDS", 60.0)

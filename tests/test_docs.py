@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from dashboard.config import PREFIX, Config
-from leases.domain.changes.change import ChangeType
-from leases.history.read.export import FIELDS
+from leases.domain.change import ChangeType
+from leases.history.export import FIELDS
 
 ROOT = Path(__file__).resolve().parent.parent
 OPERATIONS = (ROOT / "docs" / "operations.md").read_text()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dashboard.configuration.version import VERSION
+from dashboard.config import VERSION
 from leases.kube.http_session import USER_AGENT
 
 ROOT = Path(__file__).resolve().parent.parent

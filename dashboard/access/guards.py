@@ -13,14 +13,14 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponseBase
 from django_htmx.middleware import HtmxDetails
 
+from dashboard.access.api_tokens import NO_TOKEN, challenge, is_program
 from dashboard.access.drawing_gate import drawing_gate
-from dashboard.access.programs.problem import NO_TOKEN, challenge, is_program
+from dashboard.access.links import PARAMETER, open_link
 from dashboard.access.roles import EDIT, VIEW
-from dashboard.access.wall.links import PARAMETER, open_link
 from dashboard.board import running_board
 
 if TYPE_CHECKING:
-    from dashboard.parts.kept.watched_cluster import WatchedCluster
+    from dashboard.parts.watched_cluster import WatchedCluster
 
 P = ParamSpec("P")
 User = AbstractBaseUser | AnonymousUser

@@ -1,13 +1,26 @@
-"""The two roles as Django groups. Finer groups can be made in /admin/ from the same permissions."""
+"""The two roles as Django groups, who can manage people, and whom they may manage.
+
+The two roles as Django groups. Finer groups can be made in /admin/ from the same permissions.
+
+Who can manage people, and that somebody always can.
+
+Whom somebody may manage and what he may give: nobody makes himself, or another, more than he
+is himself.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, Group, Permission
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, Group, Permission, User
+from django.core.exceptions import PermissionDenied
 from django.db.migrations import Migration
 from django.db.migrations.operations import CreateModel
+from django.db.models import Q, QuerySet
+
+from leases.history.database import transaction_in_turn
 
 Plan = Iterable[tuple[Migration, bool]]  # what was applied, and whether backwards
 
@@ -52,3 +65,61 @@ def role_of(user: AbstractBaseUser | AnonymousUser) -> str:
     if user.has_perm(EDIT):  # type: ignore[union-attr]
         return "admin"
     return "operator" if user.has_perm(VIEW) else "guest"  # type: ignore[union-attr]
+
+
+LAST = "Nobody could manage people any more: make somebody else an admin first."
+
+
+class LastAdmin(PermissionDenied):
+    """The change would leave nobody who can manage people."""
+
+
+def active_admins() -> QuerySet[User]:
+    gives = Permission.objects.filter(content_type__app_label="auth", codename="change_user")
+    may = Q(is_superuser=True) | Q(groups__permissions__in=gives) | Q(user_permissions__in=gives)
+    return User.objects.filter(may, is_active=True).distinct()
+
+
+@contextmanager
+def keeping_an_admin() -> Iterator[None]:
+    """Undo the block and raise LastAdmin if it leaves no admin. Replicas wait for each other."""
+    with transaction_in_turn("people"):
+        yield
+        if not active_admins().exists():
+            raise LastAdmin(LAST)
+
+
+def permissions_of(user: User) -> set[int]:
+    """All permissions of an account, also of a deactivated one: it could be activated again."""
+    own = Q(user=user) | Q(group__user=user)
+    return set(Permission.objects.filter(own).values_list("pk", flat=True))
+
+
+def may_manage(actor: User, target: User) -> bool:
+    """Whether the actor may edit the account, its password included: only of somebody who may do
+    nothing that the actor may not do."""
+    if actor.is_superuser:
+        return True
+    if target.is_superuser or (target.is_staff and not actor.is_staff):
+        return False
+    return permissions_of(target) <= permissions_of(actor)
+
+
+def may_manage_group(actor: User, group: Group) -> bool:
+    """The same for a group and those who are in it."""
+    return grantable_groups(actor).filter(pk=group.pk).exists()
+
+
+def grantable_permissions(actor: User) -> QuerySet[Permission]:
+    """What the actor may give: what he has."""
+    if actor.is_superuser:
+        return Permission.objects.all()
+    return Permission.objects.filter(pk__in=permissions_of(actor))
+
+
+def grantable_groups(actor: User) -> QuerySet[Group]:
+    """The groups that the actor may put somebody in: those that may do no more than he."""
+    if actor.is_superuser:
+        return Group.objects.all()
+    beyond = Permission.objects.exclude(pk__in=permissions_of(actor))
+    return Group.objects.exclude(permissions__in=beyond)

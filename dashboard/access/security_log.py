@@ -1,15 +1,24 @@
-"""The security log: who signed in or was refused, who gave or took a right, and who chose where
-data goes."""
+"""The security log, and the address that a request comes from.
+
+The security log: who signed in or was refused, who gave or took a right, and who chose where
+data goes.
+
+Where a request comes from, for the count of sign-ins and for the audit trail.
+
+Behind a proxy, uvicorn puts the address here that a trusted proxy names.
+"""
 
 from __future__ import annotations
 
 import logging
 from enum import StrEnum
+from ipaddress import IPv6Address, ip_address, ip_network
 
 from django.db import Error, transaction
+from django.http import HttpRequest
 
 from dashboard import clock
-from dashboard.access.redaction import redact
+from dashboard.log_lines import redact
 from leases.models import SecurityRecord
 
 logger = logging.getLogger(__name__)
@@ -59,3 +68,35 @@ def _storable(text: str) -> str:
     return "".join(
         one if one.isprintable() else "\N{REPLACEMENT CHARACTER}" for one in redact(text)
     )
+
+
+IPV6_PREFIX = 64  # one network, one client: each of its machines picks addresses as it likes
+
+
+def client_address(text: str | None) -> str | None:
+    """The address, or an IPv6 network by its first address; None for what is neither."""
+    try:
+        address = ip_address(text or "")
+    except ValueError:
+        return None
+    if not isinstance(address, IPv6Address):
+        return str(address)
+    if address.ipv4_mapped is not None:
+        return str(address.ipv4_mapped)
+    network = ip_network((int(address), IPV6_PREFIX), strict=False)
+    return str(network.network_address)
+
+
+def full_address(text: str | None) -> str:
+    """The address of one machine, IPv6 whole, for people to read; empty for what is none."""
+    try:
+        address = ip_address(text or "")
+    except ValueError:
+        return ""
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return str(mapped or address)
+
+
+def address_of(request: HttpRequest) -> str | None:
+    """For django-axes."""
+    return client_address(request.META.get("REMOTE_ADDR"))

@@ -1,20 +1,124 @@
-"""What all forms of admins share: the reason, one write per drawn form, errors of the cluster."""
+"""What all forms share: how they are drawn, what they showed, the reason, one write each.
+
+How the forms of admins are drawn: each field with its label, API name, help and errors.
+
+Forms that do not concern a Lease: each field with its label, help and errors.
+
+What all forms of admins share: the reason, one write per drawn form, errors of the cluster.
+"""
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Self
 
 from django import forms
 from django.conf import settings
+from django.forms import BoundField
+from django.forms.renderers import TemplatesSetting
 from django.forms.utils import ErrorDict
 
 from dashboard.config import Config
-from dashboard.forms.drawing import AdminRenderer
-from dashboard.forms.plain_form import NUL
-from dashboard.forms.widgets import Area
+from dashboard.forms.fields import Area, TextLine
 from leases.wire.status import ApiError
+
+
+class AdminBoundField(BoundField):
+    """A field of an AdminForm, as `forms/_field.html` draws it."""
+
+    form: AdminForm
+
+    @property
+    def api(self) -> str:
+        """The name of the field in the API, shown beside its label."""
+        return self.form.api_names.get(self.name, "")
+
+    @property
+    def wide(self) -> bool:
+        return self.name in self.form.wide
+
+    @property
+    def required_to_save(self) -> bool:
+        return self.name in self.form.required_to_save
+
+    @property
+    def was(self) -> str | None:
+        """What the Lease says now, if the person changed the field; else None."""
+        return self.form.changed_from().get(self.name)
+
+
+class AdminRenderer(TemplatesSetting):
+    """Draws fields with our template and widgets with Django's or ours."""
+
+    field_template_name = "forms/_field.html"
+    bound_field_class = AdminBoundField
+
+
+UNNAMED = forms.Field.default_error_messages["required"]
+NUL = {"null_characters_not_allowed": "Leave out the NUL character."}
+
+
+class PlainRenderer(TemplatesSetting):
+    field_template_name = "forms/_plain_field.html"
+
+
+class PlainForm(forms.Form):
+    default_renderer = PlainRenderer
+    use_required_attribute = False
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for field in self.fields.values():
+            field.error_messages |= NUL
+            if field.error_messages["required"] == UNNAMED:
+                field.error_messages["required"] = f"Fill in “{field.label}”."
+
+
+class Hidden(forms.PasswordInput):
+    """A secret: what was typed is never drawn again."""
+
+    def __init__(self) -> None:
+        super().__init__({"class": "input mono", "autocomplete": "new-password"})
+
+
+class Names(forms.CharField):
+    """Names with commas or blanks between them, as a tuple."""
+
+    def __init__(self, *, most: int = 50, **kwargs: Any) -> None:
+        super().__init__(
+            required=False,
+            max_length=4000,
+            widget=TextLine(mono=True, spellcheck="false"),
+            **kwargs,
+        )
+        self._most = most
+
+    def clean(self, value: Any) -> tuple[str, ...]:
+        names = tuple(dict.fromkeys(str(super().clean(value)).replace(",", " ").split()))
+        if len(names) > self._most:
+            raise forms.ValidationError(
+                f"Write {self._most} names at most. These are {len(names)}."
+            )
+        return names
+
+    def prepare_value(self, value: Any) -> Any:
+        return ", ".join(value) if isinstance(value, tuple) else value
+
+
+class Some(forms.MultipleChoiceField):
+    """Check boxes; none means all."""
+
+    widget = forms.CheckboxSelectMultiple
+
+    def __init__(self, words: Iterable[tuple[str, str]], **kwargs: Any) -> None:
+        super().__init__(
+            required=False,
+            choices=list(words),
+            error_messages={"invalid_choice": "%(value)s is none of these. Choose from the list."},
+            **kwargs,
+        )
+
 
 MAX_REASON = 500
 

@@ -8,9 +8,8 @@ from typing import Any
 from django import forms
 
 from dashboard.forms.admin_form import AdminForm
-from dashboard.forms.duration_field import DurationField
-from dashboard.forms.widgets import Area, TextLine
-from leases.actions.create_lease import NewLease
+from dashboard.forms.fields import Area, DurationField, TextLine
+from leases.actions.write_lease import NewLease
 from leases.domain.lease import MAX_NAME, MAX_NAMESPACE, ObjectName
 from leases.wire.name_rules import label_name_errors, subdomain_errors
 from leases.wire.status import ApiError, NotFound

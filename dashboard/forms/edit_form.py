@@ -1,32 +1,65 @@
-"""The edit form: all fields of the spec, labels and annotations. Only touched fields are sent."""
+"""The forms of a Lease that exists: edit, hand over, release. Only touched fields are sent.
+
+The release form: nothing but the reason, for the term that it was drawn for.
+
+The edit form: all fields of the spec, labels and annotations. Only touched fields are sent.
+
+The hand-over form: one of the identities that held the Lease before, or one typed by hand.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import msgspec
 from django import forms
 from django.http import QueryDict
 
 from dashboard.forms.admin_form import AdminForm
-from dashboard.forms.collision import Collision
-from dashboard.forms.duration_field import DurationField
-from dashboard.forms.moment_field import EXAMPLE, MomentField
-from dashboard.forms.pairs_field import PairsField
-from dashboard.forms.release_form import LOST
-from dashboard.forms.seen import (
+from dashboard.forms.fields import (
+    EXAMPLE,
     MAX_PAIRS,
+    Collision,
+    DurationField,
+    MomentField,
+    PairsField,
     Seen,
+    TextLine,
+    WholeNumber,
     digest,
     digest_of_value,
     read_seen,
     seen_of,
     shown_fields,
 )
-from dashboard.forms.widgets import TextLine, WholeNumber
-from dashboard.parts.holder_name import shown_holder
-from leases.domain.edit.lease_write import FieldEdit
+from dashboard.parts.names import HolderView, shown_holder
+from leases.domain.edit import FieldEdit, HandOver, Release, term_of
 from leases.domain.lease import MAX_INT32, Lease
+
+LOST = "The form no longer says which Lease it was drawn for. Open it again."
+
+
+class TermForm(AdminForm):
+    """A form for one term. `seen_term` says which."""
+
+    seen_term = forms.CharField(required=False, max_length=64, widget=forms.HiddenInput)
+
+    def clean(self) -> dict[str, Any]:
+        if not self.cleaned_data.get("seen_term"):
+            self.errors.pop("seen_term", None)
+            raise forms.ValidationError(LOST)
+        return self.cleaned_data
+
+    @staticmethod
+    def initial_of(lease: Lease) -> dict[str, Any]:
+        return {"seen_term": term_of(lease)}
+
+
+class ReleaseForm(TermForm):
+    def wanted(self) -> Release:
+        return Release()
+
 
 MAX_TYPED_HOLDER = 1024
 API_NAMES = {
@@ -250,3 +283,65 @@ def initial_of(lease: Lease) -> dict[str, Any]:
     """What the form shows of a Lease."""
     pairs = {part: list((getattr(lease.metadata, part) or {}).items()) for part in PAIRS}
     return shown_fields(lease) | pairs | {"seen": seen_of(lease).text}
+
+
+ANOTHER = ""
+
+
+class NextHolder(msgspec.Struct, frozen=True, kw_only=True):
+    """An identity to choose; `note` says where it is known from."""
+
+    identity: str
+    view: HolderView
+    note: str
+
+
+class HandOverForm(TermForm):
+    """`choices`: who may be chosen, besides any identity typed by hand but the present `holder`."""
+
+    wide = frozenset({"reason", "other"})
+    field_of_cause = {"spec.holderIdentity": "other", "spec.preferredHolder": "other"}
+
+    to = HolderField(required=False, label="Next holder")
+    other = HolderField(
+        label="Another identity",
+        required=False,
+        widget=TextLine(mono=True, spellcheck="false"),
+        help_text="Exactly as the process calls itself, with its suffix.",
+    )
+
+    def __init__(
+        self,
+        *args: Any,
+        choices: Sequence[NextHolder] = (),
+        holder: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self.choices = choices
+        self.holder = holder
+
+    @property
+    def chosen(self) -> str:
+        """The radio button that is on; the first one at first."""
+        if self.is_bound:
+            return str(self.data.get("to", ANOTHER))
+        first = self.choices[0].identity if self.choices else ANOTHER
+        return str(self.initial.get("to", first))
+
+    def clean(self) -> dict[str, Any]:
+        super().clean()
+        to = self.cleaned_data.get("to") or self.cleaned_data.get("other", "")
+        if not to and "other" not in self.errors:
+            self.add_error("other", "Name the next holder.")
+        elif to and to == self.holder:
+            self.add_error("other", f"{shown_holder(to)} holds it already. Choose somebody else.")
+        elif to:
+            try:
+                self.cleaned_data["next"] = typed_holder(to)
+            except forms.ValidationError as refused:
+                self.add_error("other", refused)
+        return self.cleaned_data
+
+    def wanted(self) -> HandOver:
+        return HandOver(self.cleaned_data["next"])

@@ -1,5 +1,9 @@
-"""The messages of the sockets, as values that become JSON: see "Live feed" and "Page socket" in
+"""The messages of the sockets, as values that become JSON: docs/api.md says what they mean.
+
+The messages of the sockets, as values that become JSON: see "Live feed" and "Page socket" in
 docs/api.md.
+
+The key figures of a cluster in a live frame: number and caption come from one count.
 """
 
 from __future__ import annotations
@@ -10,16 +14,17 @@ from typing import Any, Literal
 
 import msgspec
 
-from dashboard.pages.incidents.export import incident_item
-from dashboard.parts.kept.node_book import Grouping
-from dashboard.parts.key_figures import unexcused
+from dashboard.pages.incidents.list import incident_item
+from dashboard.parts.key_figures import counted_kpis, unexcused
+from dashboard.parts.watched_cluster import Grouping
 from leases.domain.cause.incident import Incident
-from leases.domain.changes.change import Change
-from leases.domain.connection import Connection
+from leases.domain.change import Change
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.phase import Phase
-from leases.history.read.export import as_item
+from leases.domain.watched_times import Connection
+from leases.history.export import as_item
+from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Tracked
 from leases.wire.microtime import format_microtime
 
@@ -133,3 +138,17 @@ def changes_message(
             incident_item(one, len(one.members)) | {"part_of": one.part_of} for one in incidents
         ]
     return msgspec.json.encode(message).decode()
+
+
+Figure = tuple[str, str, bool]  # number, caption, whether it is bad
+Figures = dict[str, Figure]
+
+
+def figures_of(store: Store) -> Figures:
+    """Key figures by name, as the whole page shows them; none before the first list."""
+    if not store.known:
+        return {}
+    return {
+        kpi.figure: ("".join(number for number, _ in kpi.value), kpi.detail, kpi.bad)
+        for kpi in counted_kpis(store.cluster, store.counts(), store.excused())
+    }

@@ -1,28 +1,208 @@
-"""Build the next frame for one open page from what the page shows."""
+"""Build the next frame for one open page from what the page shows.
+
+The part of a ClusterHub that the reader of one page needs.
+
+The changes that one page lacks, in the form that it asked for.
+
+Count the Leases of a page's list that got into trouble but are not on the page, and notice that
+the list may differ. The page offers to show them: rows must not move under the pointer.
+
+Build the next frame for one open page from what the page shows.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
-from datetime import datetime
+from collections import deque
+from collections.abc import Callable, Container, Iterable, Sequence
+from datetime import UTC, datetime
 from itertools import count
-from typing import Any
+from typing import Any, Protocol
 
-from dashboard.live.cluster_menu import MenuReader
-from dashboard.live.drawn_rows import Drawings, looks_alike
-from dashboard.live.figures import Figures
-from dashboard.live.hub_view import HubView
-from dashboard.live.messages import Counts, Show, connection_item, read_name
-from dashboard.live.shared_drawings import GROUPS
-from dashboard.live.shown_feed import ShownFeed
-from dashboard.live.trouble_elsewhere import Elsewhere
-from dashboard.parts.frame import live_html
-from dashboard.parts.kept.flapping_leases import Flappers
-from dashboard.parts.kept.node_book import Grouping
-from dashboard.parts.lease.freshness import numbers
-from leases.domain.connection import Connection, ConnectionState
+from django.core.exceptions import SuspiciousOperation
+from django.http import QueryDict
+
+from dashboard import clock
+from dashboard.live import shared_drawings
+from dashboard.live.feed_memory import Move, MoveLog
+from dashboard.live.messages import Counts, Figures, Show, connection_item, read_name
+from dashboard.live.shared_drawings import (
+    GROUPS,
+    ClusterMenu,
+    Drawings,
+    MenuReader,
+    SharedRegions,
+    looks_alike,
+)
+from dashboard.pages.nodes import NodeGrid
+from dashboard.parts.flapping import Flappers, FlappingLeases, flapping_of
+from dashboard.parts.lease_filter import LeaseFilter, read_filter, wants
+from dashboard.parts.lease_row import numbers
+from dashboard.parts.url_parameters import BadFilter
+from dashboard.parts.watched_cluster import Grouping
+from leases.domain.change import Change
+from leases.domain.figures import is_in_trouble
 from leases.domain.lease import ObjectName
+from leases.domain.watched_times import Connection, ConnectionState
+from leases.history.activity import Activity
+from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Tracked, Update
+
+
+class HubView(Protocol):
+    store: Store
+    activity: Activity
+    shared: SharedRegions
+    menu: ClusterMenu
+    grids: dict[Grouping, NodeGrid]
+    moves: MoveLog
+    seq: int
+    events_per_second: float
+    clock_moves: list[float]
+    incident_turn: int
+
+    @property
+    def problem(self) -> Callable[[], str | None]: ...
+    @property
+    def recent(self) -> deque[tuple[int, Change]]: ...
+    @property
+    def explained(self) -> deque[tuple[int, Change]]: ...
+    @property
+    def flappers(self) -> FlappingLeases: ...
+    def counts(self, now: datetime) -> Counts: ...
+    def figures(self) -> Figures: ...
+    def is_own(self, feed: int) -> bool: ...
+    def is_outdated(self, feed: int) -> bool: ...
+
+
+class ShownFeed:
+    """`number` is that of the last change that the page has; None: it shows none."""
+
+    def __init__(self, hub: HubView) -> None:
+        self._hub = hub
+        self._form = "line"
+        self.number: int | None = None
+
+    def show(self, wanted: Show) -> bool:
+        """Go on from the page's number. Returns whether the page must fetch everything instead."""
+        before, self.number, self._form = self.number, wanted.feed, wanted.feed_as
+        if self.number is None:
+            return False
+        if wanted.drawn is not None and not self._hub.is_own(self.number):
+            # Another process counted: go by the moment. The page knows lines by their identity,
+            # but it cannot tell counted changes apart.
+            self.number = self._hub.moves.seq_at(wanted.drawn, self._hub.seq)
+            if self._form == "number" and before is not None:
+                self.number = max(self.number, before)
+            return False
+        if self._hub.is_outdated(self.number):
+            self.number = self._hub.seq
+            return True
+        return False
+
+    def news(self, now: datetime) -> tuple[dict[str, Any], bool]:
+        """What a frame says of the feed, and whether the page may lack more than that."""
+        if self.number is None:
+            return {}, False
+        fresh = [(seq, change) for seq, change in self._hub.recent if seq > self.number]
+        lacks_more = len(fresh) == self._hub.recent.maxlen
+        self.number = self._hub.seq
+        if self._form == "number":
+            return {"changes": len(fresh)}, lacks_more
+        form = shared_drawings.CHANGES[self._form]
+        lines = [shared_drawings.render_change(change, form, now) for _, change in fresh]
+        return {"feed": lines}, lacks_more
+
+    def explained(self, turn: int, now: datetime) -> list[str]:
+        """The changes again whose cause became known after that turn of incidents."""
+        form = shared_drawings.CHANGES.get(self._form)
+        if self.number is None or form is None:
+            return []
+        fresh = [change for at, change in self._hub.explained if at > turn]
+        return [shared_drawings.render_change(change, form, now) for change in fresh]
+
+
+# The page shows "1,000 or more": in a mass failure every page would count every Lease.
+MAX_COUNTED = 1000
+
+
+class Elsewhere:
+    """The Leases in trouble that one page does not show; `may_differ`: a Lease may have joined or
+    left the list unseen.
+    """
+
+    def __init__(self, query: str | None, activity: Activity) -> None:
+        self._activity = activity
+        self._now = datetime.fromtimestamp(0, UTC)
+        wanted = _read(query)
+        self._wants = None if wanted is None else wants(wanted, self._flaps)
+        self._chooses = wanted is not None and wanted.chooses
+        self.may_differ = False
+        self._found: set[ObjectName] = set()
+        self._reported = 0
+
+    def notice(self, update: Update, store: Store, shown: Container[ObjectName]) -> None:
+        """Count what changed; on a page without rows, every Lease of its list."""
+        if self._wants is None:
+            return
+        self._now = update.now
+        self.may_differ |= update.listed
+        for key in update.redraw:
+            if key in shown or (len(self._found) >= MAX_COUNTED and key not in self._found):
+                continue
+            known = store.get(key)
+            if known is not None and (not shown or self._bad(known)) and self._wants(known):
+                self._found.add(key)
+            else:
+                self._found.discard(key)
+        self._found.difference_update(update.removed)
+
+    def catch_up(
+        self, moves: Sequence[Move] | None, store: Store, shown: Container[ObjectName]
+    ) -> None:
+        """Judge what moved since the page was drawn; None: nobody knows what."""
+        if self._wants is None:
+            return
+        self._now = clock.now()
+        self.may_differ = moves is None or any(
+            move.keys is None
+            or any(self._joined_or_left(key, move, store, shown) for key in move.keys)
+            for move in moves
+        )
+
+    def _joined_or_left(
+        self, key: ObjectName, move: Move, store: Store, shown: Container[ObjectName]
+    ) -> bool:
+        """Whether the list may have a Lease more or less than its drawing."""
+        known = store.get(key)
+        wanted = known is not None and self._wants is not None and self._wants(known)
+        if key in shown or known is None or not wanted:
+            return key in shown and not wanted
+        return not shown or self._chooses or key in move.created or self._bad(known)
+
+    def _bad(self, known: Tracked) -> bool:
+        in_trouble = is_in_trouble(known.phase, known.kind, excused=known.excused)
+        return in_trouble or self._flaps(known)
+
+    def _flaps(self, known: Tracked) -> bool:
+        return flapping_of(self._activity, known, self._now) is not None
+
+    def news(self) -> int | None:
+        """Return the number of Leases if it differs from the last one returned."""
+        if len(self._found) == self._reported:
+            return None
+        self._reported = len(self._found)
+        return self._reported
+
+
+def _read(query: str | None) -> LeaseFilter | None:
+    if query is None:
+        return None
+    try:
+        return read_filter(QueryDict(query.removeprefix("?")))
+    except (BadFilter, SuspiciousOperation):  # or more parameters than Django reads
+        return None
+
 
 MAX_DRAWN = 3  # rows in one frame, because other tasks need the loop too
 HEARTBEAT = 1.0  # seconds between frames; a page that gets none for longer reports it
@@ -71,7 +251,7 @@ class PageReader:
         self._sent = {
             part: {read_name(name): None for name in names}
             for part, names in wanted.show.items()
-            if part in live_html.PARTS
+            if part in shared_drawings.PARTS
         }
         self._unsent = {(part, key): None for part, keys in self._sent.items() for key in keys}
         self._answers_show = True

@@ -1,5 +1,9 @@
 """Send the trackers' updates to the open pages and the public feed. Each message is made once.
 
+Limit how many sockets one account, wall link or API token may have open in this process.
+
+Send the trackers' updates to the open pages and the public feed. Each message is made once.
+
 A page gets the difference between what it was last sent and the store's present state: a slow page
 skips what is out of date, and a page that comes back misses nothing. The public feed is numbered.
 """
@@ -8,33 +12,69 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 
 from dashboard import clock
-from dashboard.live.cluster_menu import ClusterMenu
-from dashboard.live.explained_changes import ExplainableChanges
-from dashboard.live.figures import Figures, figures_of
-from dashboard.live.messages import Counts, changes_message, flatten, flatten_all
-from dashboard.live.move_log import MoveLog
+from dashboard.access.rights import Right, TokenRight, UserRight
+from dashboard.live.feed_memory import ExplainableChanges, MoveLog
+from dashboard.live.messages import (
+    Counts,
+    Figures,
+    changes_message,
+    figures_of,
+    flatten,
+    flatten_all,
+)
 from dashboard.live.page_reader import PageReader
-from dashboard.live.shared_drawings import SharedRegions
-from dashboard.live.socket_share import SocketShare
-from dashboard.pages.nodes.node_grid import NodeGrid
-from dashboard.pages.overview.summary import HeartbeatAges
-from dashboard.parts.kept.drawing_failures import Failed, log_failure
-from dashboard.parts.kept.flapping_leases import FlappingLeases
-from dashboard.parts.kept.node_book import Grouping, NodeBook
+from dashboard.live.shared_drawings import ClusterMenu, SharedRegions
+from dashboard.pages.nodes import NodeGrid
+from dashboard.pages.overview import HeartbeatAges
+from dashboard.parts.flapping import FlappingLeases
+from dashboard.parts.watched_cluster import Failed, Grouping, NodeBook, log_failure
 from leases.domain.cause.incident import Incident
-from leases.domain.changes.change import Change, ChangeType
+from leases.domain.change import Change, ChangeType
 from leases.domain.lease import ObjectName
 from leases.domain.steady_clock import Jump
-from leases.history.notify.delivery_log import FailingReceiver
-from leases.history.read.hourly_activity import Activity
+from leases.history.activity import Activity
+from leases.history.deliveries import FailingReceiver
 from leases.history.refused_rows import RefusedValue
 from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Update
+
+MAX_SOCKETS = 500
+TOO_MANY = f"{MAX_SOCKETS} live connections are open for this account. Close some pages."
+
+SocketOwner = tuple[str, int]
+
+
+class SocketShare:
+    """Count open sockets per owner, so that no account takes all sockets of the port."""
+
+    def __init__(self) -> None:
+        self._open: Counter[SocketOwner] = Counter()
+
+    def take(self, right: Right) -> bool:
+        """Count one more, or return False at the limit."""
+        holder = _holder(right)
+        if self._open[holder] >= MAX_SOCKETS:
+            return False
+        self._open[holder] += 1
+        return True
+
+    def give_back(self, right: Right) -> None:
+        holder = _holder(right)
+        self._open[holder] -= 1
+        if not self._open[holder]:
+            del self._open[holder]
+
+
+def _holder(right: Right) -> SocketOwner:
+    if isinstance(right, TokenRight):
+        return ("token", right.token_id)
+    return ("user", right.user_id) if isinstance(right, UserRight) else ("wall", right.link_id)
+
 
 KEPT_CHANGES = 50
 FEED_QUEUE = 256

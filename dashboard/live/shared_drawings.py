@@ -1,5 +1,16 @@
-"""Draw the parts that are the same on every page of a cluster: once for all pages, when their data
+"""What is the same on every open page, drawn once for all: rows, heads, menus and parts.
+
+Draw one Lease or change for the live socket, with the same partials as the first paint.
+
+The HTML is the same for everybody; what a role may do shows through `<body data-may-edit>`.
+
+Rows, tiles and heads of Leases, drawn once for all pages.
+
+Draw the parts that are the same on every page of a cluster: once for all pages, when their data
 changed, in a thread.
+
+The state of each cluster's watch in the menu of every page: drawn once for all pages, when it
+changed.
 """
 
 from __future__ import annotations
@@ -7,15 +18,139 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Collection, Mapping
-from datetime import datetime
+from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache
 
 import msgspec
 from django.template.loader import render_to_string
+from msgspec.structs import replace
 
-from dashboard.pages.overview.summary import OverviewSource, overview
-from dashboard.parts.kept.drawing_failures import Failed, log_failure
-from dashboard.parts.kept.node_book import Grouping
+from dashboard.pages.overview import OverviewSource, summary
+from dashboard.parts.change_sentence import change_line
+from dashboard.parts.flapping import flapping_of
+from dashboard.parts.incident_line import ChangeCause, change_cause
+from dashboard.parts.key_figures import unwatched_by_hour
+from dashboard.parts.lease_head import lease_view
+from dashboard.parts.lease_row import row_view, wall_tile
 from dashboard.parts.node_summary import group_lines, nodes_view
+from dashboard.parts.watched_cluster import Failed, Grouping, count_leases, log_failure
+from leases.domain.change import Change
+from leases.domain.lease import ObjectName
+from leases.history.activity import Activity
+from leases.tracking.store import Store
+from leases.tracking.tracked_lease import Tracked
+
+Draw = Callable[[str, Tracked, datetime, Activity], str]
+
+
+def render_row(cluster: str, tracked: Tracked, now: datetime, activity: Activity) -> str:
+    """A row of the Leases table."""
+    hours, unwatched = activity.of(tracked.key, now), unwatched_by_hour(activity.watched, now)
+    how = flapping_of(activity, tracked, now)
+    row = row_view(cluster, tracked, now, hours=hours, unwatched=unwatched, flapping=how)
+    return _plain("leases/_row.html", {"row": row})
+
+
+def render_tile(cluster: str, tracked: Tracked, now: datetime, activity: Activity) -> str:
+    """A tile of the wall."""
+    tile = wall_tile(cluster, tracked, now, flapping=flapping_of(activity, tracked, now))
+    return _plain("wall/_tile.html", {"tile": tile})
+
+
+def render_lease(cluster: str, tracked: Tracked, now: datetime, activity: Activity) -> str:
+    """The head of a Lease's page."""
+    view = lease_view(cluster, tracked, now, flapping=flapping_of(activity, tracked, now))
+    return _plain("leases/_summary.html", {"lease": view})
+
+
+def render_now(cluster: str, tracked: Tracked, now: datetime, _activity: Activity) -> str:
+    """The present Lease beside a form."""
+    row = row_view(cluster, tracked, now)
+    duration = tracked.lasting.lease.spec.lease_duration_seconds
+    return _plain("leases/_now.html", {"row": row, "duration": duration, "as_of": now})
+
+
+def render_change(change: Change, template: str, now: datetime) -> str:
+    """A change with a template of CHANGES, drawn once for all pages."""
+    return _draw_change(change, template, now.date(), change_cause(change, now))
+
+
+@lru_cache(maxsize=512)
+def _draw_change(change: Change, template: str, today: date, cause: ChangeCause | None) -> str:
+    # The text has no ages: of the time only the date counts, and whether the cause is still sought.
+    line = change_line(
+        change, datetime.combine(today, datetime.min.time(), UTC) + timedelta(hours=12)
+    )
+    return _plain(template, {"line": replace(line, cause=cause)})
+
+
+def _plain(template: str, context: dict[str, object]) -> str:
+    """Draw as an exact str: the encoder of frames refuses subclasses."""
+    return str.__str__(render_to_string(template, context))
+
+
+PARTS: dict[str, Draw] = {
+    "row": render_row,
+    "tile": render_tile,
+    "lease": render_lease,
+    "now": render_now,
+}
+CHANGES = {"line": "history/_change.html", "row": "history/_row.html"}
+
+
+class Drawings:
+    """Rows drawn once for all pages, kept per part and Lease until the Lease changes."""
+
+    LIMIT = 5000
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[str, str, ObjectName], tuple[Tracked, tuple[int, int], str]] = {}
+
+    def draw(
+        self,
+        cluster: str,
+        part: str,
+        tracked: Tracked,
+        now: datetime,
+        activity: Activity,
+        flaps: int = 0,
+    ) -> str:
+        """`flaps` counts the changes that make it flap."""
+        place = (cluster, part, tracked.key)
+        aside = now.hour, flaps  # the bars of a day move every hour
+        kept = self._kept.get(place)
+        if kept is not None and kept[0] is tracked and kept[1] == aside:
+            return kept[2]
+        html = PARTS[part](cluster, tracked, now, activity)
+        if len(self._kept) >= self.LIMIT:
+            self._kept.clear()
+        self._kept[place] = (tracked, aside, html)
+        return html
+
+
+def looks_alike(one: Tracked, other: Tracked) -> bool:
+    """Whether two states differ in freshness alone."""
+    if one.lasting is other.lasting:
+        return True
+    a, b = one.lasting.lease, other.lasting.lease
+    return (
+        one.phase is other.phase
+        and one.lasting.not_understood is other.lasting.not_understood
+        and one.kind is other.kind
+        and one.held_since == other.held_since
+        and one.abandoned is other.abandoned
+        and one.lasting.may_be_vacant == other.lasting.may_be_vacant
+        and a.metadata.uid == b.metadata.uid
+        and a.metadata.labels == b.metadata.labels
+        and a.metadata.annotations == b.metadata.annotations
+        and a.spec.holder_identity == b.spec.holder_identity
+        and a.spec.lease_duration_seconds == b.spec.lease_duration_seconds
+        and a.spec.acquire_time == b.spec.acquire_time
+        and a.spec.lease_transitions == b.spec.lease_transitions
+        and a.spec.strategy == b.spec.strategy
+        and a.spec.preferred_holder == b.spec.preferred_holder
+    )
+
 
 SPACING = 2.0  # seconds between two drawings of one group
 
@@ -40,7 +175,7 @@ class RegionGroup(msgspec.Struct, frozen=True):
 
 
 def _overview(watched: OverviewSource, now: datetime) -> list[Region]:
-    view = overview(watched, now)
+    view = summary(watched, now)
     context: dict[str, object] = {"view": view}
     connection = (view.connection.state, view.connection.detail)
     said = filter(None, (*view.attention, view.abandoned))
@@ -175,3 +310,46 @@ def _fresh(
         for region in draw(watched, now)
         if region.id not in known or known[region.id].stamp != region.stamp
     }
+
+
+Html = Mapping[str, str]  # by name of the cluster
+
+
+class ClusterMenu:
+    """The states as last drawn; `drawn` is another mapping when one of them differs."""
+
+    def __init__(self, stores: Mapping[str, Store]) -> None:
+        self._stores = stores
+        self._stamps: dict[str, object] = {}
+        self.drawn: Html = {}
+
+    def look(self, now: datetime) -> None:
+        """Draw what changed since the last look."""
+        fresh: dict[str, str] = {}
+        for name, store in self._stores.items():
+            connection, leases = store.connection, count_leases(store)
+            stamp = (connection.state, connection.since, leases, now.date())
+            if self._stamps.get(name) != stamp:
+                self._stamps[name] = stamp
+                context = {"name": name, "connection": connection, "leases": leases, "now": now}
+                # An exact str: the encoder of frames refuses subclasses.
+                fresh[name] = str.__str__(render_to_string("_cluster_state.html", context))
+        if fresh:
+            self.drawn = {**self.drawn, **fresh}
+
+
+class MenuReader:
+    """The menu of one page: what of it the page was not sent yet."""
+
+    def __init__(self, menu: ClusterMenu) -> None:
+        self._menu = menu
+        self._sent: Html = {}
+        self.wanted = False
+
+    def news(self) -> Html:
+        """The states that differ from those sent."""
+        drawn, sent = self._menu.drawn, self._sent
+        if not self.wanted or drawn is sent:
+            return {}
+        self._sent = drawn
+        return {name: html for name, html in drawn.items() if sent.get(name) != html}

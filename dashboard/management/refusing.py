@@ -1,15 +1,22 @@
-"""A command that answers bad input with one sentence and exit code 1: see docs/operations.md."""
+"""What commands share: bad input is one sentence and exit code 1; ports and paths.
+
+A command that answers bad input with one sentence and exit code 1: see docs/operations.md.
+
+Parse ports and show paths, for every command that listens.
+"""
 
 from __future__ import annotations
 
+from argparse import ArgumentTypeError
+from pathlib import Path
 from typing import Any, NoReturn
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 from django.db import Error, connection
 
-from dashboard.access.redaction import redact
-from dashboard.serving.newer_database import check_not_newer
+from dashboard.log_lines import redact
+from dashboard.serving.data_directory import check_not_newer
 
 
 def explain_database(error: Error) -> str:
@@ -47,3 +54,21 @@ class RefusingCommand(BaseCommand):
     def refuse(self, message: str) -> NoReturn:
         self.stderr.write(f"{message.rstrip('.')}.")
         raise SystemExit(1)
+
+
+LAST_PORT = 65535
+
+
+def parse_port(text: str, *, least: int = 1) -> int:
+    """Parse a port from the command line, which prints the error as one sentence."""
+    digits = text.isascii() and text.isdecimal() and len(text) <= len(str(LAST_PORT))
+    if not digits or not least <= int(text) <= LAST_PORT:
+        raise ArgumentTypeError(
+            f"{text[:20]!r} is no port; write a number from {least} to {LAST_PORT}"
+        )
+    return int(text)
+
+
+def shown_path(path: Path) -> str:
+    """Return the path relative to the working directory if that is shorter."""
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)

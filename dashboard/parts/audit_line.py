@@ -1,19 +1,30 @@
-"""One row of the audit trail, as the page shows it."""
+"""One row of the audit trail, as the page shows it, and what it keeps of the person who asks.
+
+One row of the audit trail, as the page shows it.
+
+What the audit trail keeps of the person who asks for a write.
+"""
 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
 import msgspec
+from django.contrib.auth.models import User
+from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
 
+from dashboard import clock
+from dashboard.access.security_log import full_address
 from dashboard.parts.formatting import shortened
-from dashboard.parts.lease.row import lease_url
+from dashboard.parts.lease_row import lease_url
+from dashboard.parts.watched_cluster import WatchedCluster
 from leases.actions import audit
+from leases.actions.audit import Intent
 from leases.domain.lease import ObjectName
-from leases.history.database_text import from_stored
-from leases.history.read.audit_trail import changes_of
+from leases.history.audit_trail import changes_of
+from leases.history.database import from_stored
 from leases.models import Edit
 
 OUTCOMES = {
@@ -150,3 +161,29 @@ def _answer(row: Edit) -> str:
     if code is None:
         return ""
     return f"{code} {reason}".strip() if code else "no answer"
+
+
+def intent_of(
+    request: HttpRequest,
+    cluster: WatchedCluster,
+    key: ObjectName,
+    *,
+    action: str,
+    reason: str,
+    once: str = "",
+    batch: str = "",
+) -> Intent:
+    """Make the intent of the signed-in person. Reads `request.user`: not on the event loop."""
+    user = cast("User", request.user)
+    return Intent(
+        user=user,
+        cluster=cluster.name,
+        key=key,
+        action=action,
+        reason=reason,
+        at=clock.now(),
+        once=once,
+        batch=batch,
+        address=full_address(request.META.get("REMOTE_ADDR")),
+        as_user=cluster.acting_user(user),
+    )

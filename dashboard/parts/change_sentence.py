@@ -1,25 +1,38 @@
-"""A change as a sentence in parts, which the template marks up: no HTML is made from data."""
+"""A change as a sentence in parts; the newest changes, and who made them.
+
+A change as a sentence in parts, which the template marks up: no HTML is made from data.
+
+The newest changes of a page's feed: from history, and those that are not written yet.
+
+Who made a change through Leaseboard, for those who may read the audit trail.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from datetime import datetime
+from collections.abc import Sequence
+from datetime import datetime, timedelta
 from string import Formatter
 from urllib.parse import urlencode
 
 import msgspec
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+from django.urls import reverse
 
+from dashboard.access.roles import READ_TRAIL
+from dashboard.board import running_board
+from dashboard.parts.audit_line import AuditLine, audit_line
 from dashboard.parts.formatting import age, counted, listed, when
-from dashboard.parts.holder_name import HolderView, holder_view
-from dashboard.parts.lease.change_cause import ChangeCause, change_cause, written_by_hand
-from dashboard.parts.lease.row import lease_url
-from dashboard.parts.lease.shown_name import ShownName, shown_name
-from dashboard.parts.query.url_time import write_moment
-from leases.domain.changes.change import Change, ChangeType
-from leases.domain.changes.change_identity import identity
+from dashboard.parts.incident_line import ChangeCause, change_cause, written_by_hand
+from dashboard.parts.lease_row import lease_url
+from dashboard.parts.names import HolderView, ShownName, holder_view, shown_name
+from dashboard.parts.url_parameters import write_moment
+from leases.domain.change import Change, ChangeType, identity
+from leases.domain.figures import LONG_GAP_SECONDS
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
-from leases.domain.severity import LONG_GAP_SECONDS
+from leases.history import find_changes
+from leases.history.audit_trail import AuditFilter, matching, writes_of
 
 
 class Part(msgspec.Struct, frozen=True):
@@ -232,3 +245,106 @@ def _window(change: Change, now: datetime) -> str:
         return f"inferred at {when(change.observed_at, now)}"
     since, until = when(change.inferred_since, now), when(change.observed_at, now)
     return f"inferred: between {since} and {until}"
+
+
+def feed_reached(cluster: str) -> int:
+    """The last `seq` of a cluster's feed."""
+    return running_board().publisher.hubs[cluster].seq
+
+
+_WRITTEN_WITHIN = timedelta(seconds=3)
+
+
+def recent_changes(cluster: str, limit: int) -> tuple[int, list[Change]]:
+    """The last `seq` of the feed, and the changes up to it, newest first."""
+    seq, sent = running_board().publisher.recent(cluster)
+    written = find_changes.recent(cluster, limit) if len(sent) < limit else []
+    return seq, _merged(sent, _up_to(cluster, seq, written))[:limit]
+
+
+def settled_seq(cluster: str, now: datetime) -> int:
+    """The `seq` up to which history surely has the feed's changes."""
+    reached, sent = running_board().publisher.hubs[cluster].newest()
+    young = [seq for seq, change in sent if now - _WRITTEN_WITHIN < change.observed_at <= now]
+    return min(young) - 1 if young else reached
+
+
+def with_known_causes(cluster: str, written: list[Change]) -> list[Change]:
+    """Changes of history with the causes that pages hear of moments before it has them."""
+    known = running_board().publisher.hubs[cluster].explainable
+    return [known.with_cause(change) for change in written]
+
+
+def with_unwritten(cluster: str, written: list[Change]) -> tuple[int, list[Change]]:
+    """The last `seq` of the feed, and the changes of history below those not written yet."""
+    seq, sent = running_board().publisher.recent(cluster)
+    newest = written[0].at if written else None
+    fresh = [change for change in sent if newest is None or change.at >= newest]
+    return seq, _merged(fresh, written)
+
+
+def changes_of(cluster: str, key: ObjectName, limit: int) -> tuple[int, list[Change]]:
+    """The last `seq` of the feed, and the newest changes of one Lease."""
+    seq, sent = running_board().publisher.recent(cluster)
+    mine = [
+        change for change in sent if (change.namespace, change.name) == (key.namespace, key.name)
+    ]
+    written = find_changes.of_lease(cluster, key.namespace, key.name, limit)
+    return seq, _merged(mine, _up_to(cluster, seq, written))[:limit]
+
+
+def _up_to(cluster: str, seq: int, written: list[Change]) -> list[Change]:
+    """Without the changes that the feed sends after `seq`, or the page would show them twice."""
+    _, sent = running_board().publisher.hubs[cluster].newest()
+    later = {_identity(change) for number, change in sent if number > seq}
+    return [change for change in written if _identity(change) not in later]
+
+
+def _identity(change: Change) -> tuple[str, str, str]:
+    return change.namespace, change.name, identity(change)
+
+
+def _merged(sent: list[Change], written: list[Change]) -> list[Change]:
+    """All changes of both, each once, newest first; of two, the one whose cause is known.
+
+    History may still have the cause of before.
+    """
+    once = {_identity(change): change for change in sent}
+    for change in written:
+        known = once.get(_identity(change))
+        if known is None or known.incident is None:
+            once[_identity(change)] = change
+    return sorted(once.values(), key=lambda change: change.at, reverse=True)
+
+
+LAST = 5  # writes that a Lease's page shows
+
+User = AbstractBaseUser | AnonymousUser
+
+
+def signed_lines(changes: Sequence[Change], now: datetime, user: User) -> list[ChangeLine]:
+    """Present changes, each with who made it."""
+    lines = [change_line(change, now) for change in changes]
+    if not changes or not _may_read(user):
+        return lines
+    writes = writes_of(changes)
+    return [
+        msgspec.structs.replace(
+            line, written_by=WrittenBy(row.username, reverse("audit_row", args=[row.pk]))
+        )
+        if (row := writes.get(line.change))
+        else line
+        for line in lines
+    ]
+
+
+def last_writes(cluster: str, key: ObjectName, user: User) -> list[AuditLine]:
+    """Return the newest writes of one Lease."""
+    if not _may_read(user):
+        return []
+    rows = matching(AuditFilter(cluster=cluster, lease=key))[:LAST]
+    return [audit_line(row) for row in rows]
+
+
+def _may_read(user: User) -> bool:
+    return user.has_perm(READ_TRAIL)  # type: ignore[union-attr]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from leases.domain.bounded_time import in_utc
+from leases.domain.steady_clock import in_utc
 from leases.wire.microtime import format_time
 
 MINUTE, HOUR, DAY = 60, 3600, 86400

@@ -1,12 +1,24 @@
-"""One incident as a line: in the list of incidents, and wherever a page speaks of one."""
+"""One incident as a line, wherever a page speaks of one; and the incidents of a stretch of time.
+
+One incident as a line: in the list of incidents, and wherever a page speaks of one.
+
+The cause of a change or an incident in a few words, as far as it is known.
+
+The incidents of a stretch of time, for the pages that show a stretch.
+"""
 
 from __future__ import annotations
 
-from datetime import datetime
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+from urllib.parse import urlencode
 
 import msgspec
 from django.urls import reverse
 
+from dashboard.board import running_board
+from dashboard.charts.time_axis import Band, Scale, incident_bands
 from dashboard.parts.cause_words import (
     CAUSE_ICONS,
     CAUSE_MEANINGS,
@@ -15,8 +27,14 @@ from dashboard.parts.cause_words import (
     CONFIDENCE_MEANINGS,
 )
 from dashboard.parts.formatting import age, capitalized, counted, shortened, when
+from dashboard.parts.url_parameters import write_moment
+from leases.domain.cause.clue import is_human_writer
 from leases.domain.cause.incident import Cause, Confidence, Incident
-from leases.domain.severity import LONG_GAP_SECONDS
+from leases.domain.change import Change
+from leases.domain.figures import LONG_GAP_SECONDS
+from leases.domain.kind import Kind
+from leases.domain.lease import ObjectName
+from leases.history.find_incidents import find_incidents
 
 MAX_SENTENCE = 400  # characters: names may be long
 _LATE = (Cause.API_SLOW, Cause.CLOCK_SKEW, Cause.FLAPPING)
@@ -120,3 +138,133 @@ def _css(incident: Incident) -> str:
     if incident.cause in _LATE:
         return "late"
     return "vacant" if incident.cause in _VACANT else "expired"
+
+
+LOOKING = "Looking for the cause"
+SETTLES = timedelta(minutes=2)  # a cause may become known, or better, for so long
+
+
+class ChangeCause(msgspec.Struct, frozen=True):
+    """Why a change happened, with the link to its incident."""
+
+    word: str
+    icon: str
+    meaning: str
+    url: str
+
+
+def said_cause(incident: Incident) -> str:
+    """`Node down, likely`; before it is settled `Node down, likely so far`."""
+    if incident.cause is Cause.UNKNOWN:
+        return "Cause not known" if incident.settled else LOOKING
+    so_far = "" if incident.settled else " so far"
+    return f"{capitalized(CAUSE_WORDS[incident.cause])}, {incident.confidence.value}{so_far}"
+
+
+def change_cause(change: Change, now: datetime) -> ChangeCause | None:
+    """None if the change belongs to no incident: changes of earlier versions, and innocent ones."""
+    if change.cause is None or change.incident is None:
+        return None
+    url = incident_url(change.cluster, change.incident)
+    if change.cause is Cause.UNKNOWN:
+        sought = now - change.observed_at < SETTLES
+        word = LOOKING.lower() if sought else "cause not known"
+        return ChangeCause(word, CAUSE_ICONS[change.cause], CAUSE_MEANINGS[change.cause], url)
+    return ChangeCause(
+        CAUSE_WORDS[change.cause], CAUSE_ICONS[change.cause], CAUSE_MEANINGS[change.cause], url
+    )
+
+
+def written_by_hand(change: Change) -> bool:
+    """Whether the writer is a tool of people. The programs that use locks are such tools too."""
+    return (
+        change.writer is not None
+        and change.kind is not Kind.LOCK
+        and is_human_writer(change.writer)
+    )
+
+
+MOST = 200  # incidents of one answer
+
+
+class IncidentBand(msgspec.Struct, frozen=True):
+    """One or more incidents on a chart; `says` names them."""
+
+    x: float
+    width: float
+    url: str
+    says: str
+
+
+def incidents_between(cluster: str, since: datetime, until: datetime) -> list[Incident]:
+    """The newest MOST incidents that went on at any time of the stretch, oldest first."""
+    found = find_incidents(cluster, since=since, until=until, limit=MOST)
+    known = {one.incident.id: one.incident for one in found}
+    for incident in running_board().publisher.hubs[cluster].going_on():
+        if incident.began < until:
+            known[incident.id] = incident
+    return sorted(known.values(), key=lambda one: (one.began, one.id))
+
+
+def incidents_url(cluster: str, since: datetime, until: datetime) -> str:
+    """The list of incidents that went on in a stretch."""
+    second = timedelta(seconds=1)
+    ends = {"from": since.replace(microsecond=0), "to": until.replace(microsecond=0) + second}
+    query = urlencode({name: write_moment(moment) for name, moment in ends.items()})
+    return f"{reverse('incidents', args=[cluster])}?{query}"
+
+
+def bands_of(
+    cluster: str, incidents: Iterable[Incident], scale: Scale, now: datetime
+) -> list[IncidentBand]:
+    """The incidents as bands along a scale."""
+    spans = ((one.began, one.ended or now, one) for one in incidents)
+    return [_band(cluster, band, now) for band in incident_bands(spans, scale)]
+
+
+def bands_by_lease(
+    cluster: str,
+    incidents: Sequence[Incident],
+    keys: Collection[ObjectName],
+    scale: Scale,
+    now: datetime,
+) -> Mapping[ObjectName, list[IncidentBand]]:
+    """The bands on each of these Leases' lanes that has any."""
+    wanted = frozenset(keys)
+    mine: dict[ObjectName, list[Incident]] = {}
+    for incident in incidents:
+        for key in wanted.intersection(incident.leases):
+            mine.setdefault(key, []).append(incident)
+    return {key: bands_of(cluster, some, scale, now) for key, some in mine.items()}
+
+
+def _band(cluster: str, band: Band[Incident], now: datetime) -> IncidentBand:
+    first = band.found[0]
+    if len(band.found) > 1:
+        span = f"{when(band.since, now)} to {when(band.until, now)}"
+        says = f"{counted(len(band.found), 'incident')}, {span}: {_sentences(band.found)}"
+        url = incidents_url(cluster, first.began, band.found[-1].began)
+        return IncidentBand(band.x, band.width, url, says)
+    length = age(((first.ended or now) - first.began).total_seconds())
+    on = "going on for" if first.ended is None else "for"
+    says = f"{said_cause(first)}, from {when(first.began, now)} {on} {length}: "
+    says += visible(first.sentence)
+    return IncidentBand(band.x, band.width, incident_url(cluster, first.id), says)
+
+
+def _sentences(found: Sequence[Incident]) -> str:
+    shown = "; ".join(visible(one.sentence) for one in found[:3])
+    return shown if len(found) <= 3 else f"{shown}; and {len(found) - 3:,} more"
+
+
+def incident_summary(
+    cluster: str, incidents: Sequence[Incident], scale: Scale, now: datetime
+) -> dict[str, Any]:
+    """All incidents of a stretch: how many, the way to their list, and their bands."""
+    number = len(incidents)
+    return {
+        "number": number,
+        "says": f"{'newest ' if number >= MOST else ''}{counted(number, 'incident')}",
+        "url": incidents_url(cluster, scale.since, scale.until),
+        "bands": bands_of(cluster, incidents, scale, now),
+    }

@@ -1,4 +1,13 @@
-"""The key figures of a cluster: each has a number, its parts, and a link to the list it counts."""
+"""The key figures of a cluster: each has a number, its parts, and a link to the list it counts.
+
+How much of the last 24 hours was watched, in words for captions.
+
+The key figures of a cluster: each has a number, its parts, and a link to the list it counts.
+
+The text of a panel in which no Lease is in trouble.
+
+Only Leases that somebody holds are good news; no Leases, no holders and no connection are neutral.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +19,61 @@ from urllib.parse import urlencode
 import msgspec
 from django.urls import reverse
 
+from dashboard.charts.bars import unwatched_hours
 from dashboard.parts.formatting import age, counted, percent, thousands
-from dashboard.parts.query.watched_day import WatchedDay, watched_day
-from leases.domain.changes.change import HOLDER_CHANGES
+from leases.domain.change import HOLDER_CHANGES
 from leases.domain.kind import Kind
 from leases.domain.phase import Phase
-from leases.history.read.hourly_activity import Activity
+from leases.domain.watched_times import ConnectionState, UnwatchedTime
+from leases.history.activity import HOUR, HOURS, Activity, WatchedLately
+from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Tracked
+
+
+class WatchedDay(msgspec.Struct, frozen=True):
+    """`since` is when watching began, if within the day; `blind` are the unwatched times."""
+
+    since: datetime | None
+    blind: tuple[UnwatchedTime, ...]
+    never: bool
+
+    @property
+    def spans(self) -> list[tuple[datetime, datetime]]:
+        return [(span.since, span.until) for span in self.blind]
+
+    @property
+    def _lost(self) -> float:
+        """Unwatched seconds since watching began."""
+        return sum(span.seconds for span in self.blind if span.ended is not None)
+
+    def caption(self, of: str) -> str:
+        """A caption with the watched time: "of elections, since 10:14"."""
+        if self.never:
+            return "not watched"
+        since = f"since {self.since:%H:%M}" if self.since else ""
+        lost = f"{age(self._lost)} not watched" if self._lost else ""
+        return ", ".join(filter(None, (of, since, lost)))
+
+    @property
+    def span(self) -> str:
+        """The counted time: "24 h", or less."""
+        return "not watched" if self.never else self.caption("" if self.since else "24 h")
+
+
+def watched_day(watched: WatchedLately, now: datetime) -> WatchedDay:
+    """Sum up the running hour and the 23 before it."""
+    start = now.replace(minute=0, second=0, microsecond=0) - (HOURS - 1) * HOUR
+    blind = watched.unwatched(start, now)
+    watched_seconds = (now - start).total_seconds() - sum(span.seconds for span in blind)
+    never = bool(blind) and watched_seconds < 1.0
+    since = blind[0].until if blind and blind[0].ended is None and not never else None
+    return WatchedDay(since, blind, never)
+
+
+def unwatched_by_hour(watched: WatchedLately, now: datetime) -> list[str]:
+    """How much of each of these hours nobody watched, as `unwatched_hours` says it."""
+    return unwatched_hours(watched_day(watched, now).spans, now, hours=HOURS)
+
 
 Counts = Mapping[Kind, Mapping[Phase, int]]
 
@@ -177,3 +234,60 @@ def _made_of(counts: Counts, phase: Phase, abandoned: int) -> str:
 def _units(text: str) -> tuple[tuple[str, str], ...]:
     words = text.split()
     return tuple(zip(words[::2], words[1::2], strict=True))
+
+
+_HELD = (Phase.HELD, Phase.UNTIMED)
+_WORDS = {Kind.HEARTBEAT: "in time"}
+
+
+class Calm(msgspec.Struct, frozen=True):
+    """The text of one empty panel. `css` is a state only where the news is good."""
+
+    title: str
+    text: str
+    icon: str
+    css: str = ""
+
+
+def calm(
+    store: Store,
+    counts: Counts,
+    *,
+    kinds: Sequence[Kind] = tuple(Kind),
+    title: str = "Nothing needs attention",
+) -> Calm:
+    """`title` is the good news; `counts` are the numbers that the page shows beside it."""
+    connection = store.connection
+    if connection.state is ConnectionState.REFUSED:
+        return Calm("No access", connection.detail, "i-unplug")
+    if connection.state is not ConnectionState.LIVE:
+        usual = "There is no connection to the cluster yet, so its Leases are not known."
+        return Calm("Not connected", connection.detail or usual, "i-unplug")
+    looked = {kind: counts.get(kind, {}) for kind in kinds}
+    total = sum(sum(phases.values()) for phases in looked.values())
+    if not total:
+        return _nothing_there(store.cluster, counts, kinds)
+    held = {kind: sum(phases.get(one, 0) for one in _HELD) for kind, phases in looked.items()}
+    if not any(held.values()):
+        vacant = sum(phases.get(Phase.VACANT, 0) for phases in looked.values())
+        what = counted(total, "Lease")
+        return Calm("Nobody holds any of them", f"{what}, {vacant:,} vacant.", "st-vacant")
+    return Calm(title, _looked_at(held, total), "st-held", "is-held")
+
+
+def _nothing_there(cluster: str, counts: Counts, kinds: Sequence[Kind]) -> Calm:
+    if not sum(sum(phases.values()) for phases in counts.values()):
+        text = "The list is complete and empty."
+        return Calm(f"There are no Leases in {cluster}", text, "st-vacant")
+    if len(kinds) == 1:
+        many = KIND_WORDS[kinds[0]][1]
+        return Calm(f"There are no {many}", f"No Lease in {cluster} is one.", "st-vacant")
+    return Calm("No other Leases", "There is nothing else to watch.", "st-vacant")
+
+
+def _looked_at(held: Mapping[Kind, int], total: int) -> str:
+    """`12 elections held and 3,000 heartbeats in time. 3,020 Leases are watched.`"""
+    largest = sorted(held, key=lambda kind: (kind is not Kind.ELECTION, -held[kind]))
+    said = [f"{of_kind(held[kind], kind)} {_WORDS.get(kind, 'held')}" for kind in largest]
+    shown = [words for words, kind in zip(said, largest, strict=True) if held[kind]][:2]
+    return f"{' and '.join(shown)}. {total:,} {'Lease is' if total == 1 else 'Leases are'} watched."

@@ -7,14 +7,13 @@ from datetime import datetime
 
 import msgspec
 
-from dashboard.charts.bar_label import fit
-from dashboard.charts.lane_geometry import LaneMark, Shape, marks
-from dashboard.charts.time_scale import Scale
+from dashboard.charts.lanes import LaneMark, Shape, fit, marks
+from dashboard.charts.time_axis import Scale
 from dashboard.parts.formatting import age, counted, listed, when
-from dashboard.parts.holder_name import HolderView, holder_view
-from leases.domain.changes.change import Change, ChangeType
-from leases.domain.past.terms import Gap, Life, Term
-from leases.domain.severity import LONG_GAP_SECONDS
+from dashboard.parts.names import HolderView, holder_view
+from leases.domain.change import Change, ChangeType
+from leases.domain.figures import LONG_GAP_SECONDS
+from leases.domain.terms import Gap, Life, Term
 
 MARKS = {"edit": "edited here", "reconfigured": "reconfigured"}
 _ENDED = {

@@ -10,20 +10,18 @@ from typing import Protocol
 
 import msgspec
 
-from dashboard.parts.all_clear import Calm, calm
 from dashboard.parts.formatting import counted, when
-from dashboard.parts.kept.node_book import Grouping, NodeBook
-from dashboard.parts.lease.freshness import Freshness, freshness
-from dashboard.parts.lease.row import domain_of, lease_url
-from dashboard.parts.lease.shown_name import ShownName, shown_name
-from dashboard.parts.query.watched_day import watched_day
-from leases.domain.changes.change import ChangeType
-from leases.domain.connection import Connection
+from dashboard.parts.key_figures import Calm, calm, watched_day
+from dashboard.parts.lease_row import Freshness, domain_of, freshness, lease_url
+from dashboard.parts.names import ShownName, shown_name
+from dashboard.parts.watched_cluster import Grouping, NodeBook
+from leases.domain.change import ChangeType
+from leases.domain.figures import SEVERITY
 from leases.domain.kind import NODE_LEASES, Kind
-from leases.domain.node import NOT_READY_GRACE
+from leases.domain.lease import NOT_READY_GRACE
 from leases.domain.phase import Phase
-from leases.domain.severity import SEVERITY
-from leases.history.read.hourly_activity import Activity
+from leases.domain.watched_times import Connection
+from leases.history.activity import Activity
 from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Tracked
 

@@ -1,52 +1,67 @@
-"""The one place where things are wired: per cluster a client, a store, a tracker; for all a
+"""The one place where things are wired: the parts of the running process, and its lifespan.
+
+The one place where things are wired: per cluster a client, a store, a tracker; for all a
 recorder and a publisher.
 
 Lives on the server's event loop, from the ASGI lifespan's start to its end. Views read it from
 their threads.
+
+ASGI lifespan: the runtime starts before the first request and stops after the last.
 """
 
 from __future__ import annotations
 
 import asyncio
 import gc
+import logging
 import sys
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import yaml
 from django.conf import settings
+from django.db import Error, connection
 
-from dashboard.access.rights import right_changes
-from dashboard.access.rights.rights import WallRight
-from dashboard.access.rights.rights_watch import RightsWatch
-from dashboard.access.wall.link_use import LinkUse
+from dashboard.access import rights_watch
+from dashboard.access.links import LinkUse
+from dashboard.access.rights import WallRight
+from dashboard.access.rights_watch import RightsWatch
 from dashboard.board import install_board
 from dashboard.clock import process_clock
-from dashboard.config import Config, check_read_only
-from dashboard.configuration.cluster_specs import ClusterSpec
-from dashboard.configuration.setting_values import EVERY_CLUSTER
-from dashboard.live.drawn_rows import Drawings
+from dashboard.config import EVERY_CLUSTER, ClusterSpec, Config, ConfigError, check_read_only
 from dashboard.live.publisher import Publisher
-from dashboard.parts.kept.watched_cluster import WatchedCluster
+from dashboard.live.shared_drawings import Drawings
+from dashboard.parts.watched_cluster import WatchedCluster
+from dashboard.serving.data_directory import (
+    NewerDatabase,
+    bound_connections,
+    check_not_newer,
+    close_connections,
+)
+from dashboard.serving.tasks.admin_writes import Deletions, resolve_unanswered
 from dashboard.serving.tasks.clock_watch import ClockWatch, set_by
-from dashboard.serving.tasks.cluster_tasks import start_cluster_tasks
-from dashboard.serving.tasks.cluster_watch import ClusterWatch
-from dashboard.serving.tasks.deletions import Deletions
-from dashboard.serving.tasks.failures import keep_lease_api, lease_api_failed, report_failures
+from dashboard.serving.tasks.cluster_watch import ClusterWatch, KindOverrides, start_cluster_tasks
+from dashboard.serving.tasks.history_upkeep import Forgetting, ReliabilityTotals
 from dashboard.serving.tasks.incidents import Incidents
-from dashboard.serving.tasks.kind_overrides import KindOverrides
 from dashboard.serving.tasks.notifications import Notifications
-from dashboard.serving.tasks.reliability import ReliabilityTotals
-from dashboard.serving.tasks.retention import Forgetting
-from dashboard.serving.tasks.supervisor import Supervisor
-from dashboard.serving.tasks.unanswered_writes import resolve_unanswered
+from dashboard.serving.tasks.supervisor import (
+    Supervisor,
+    keep_lease_api,
+    lease_api_failed,
+    report_failures,
+)
+from leases.apiserver.http.port import CannotStart
 from leases.apiserver.serving import LeaseApiServer
 from leases.demo.run import run_demo
-from leases.history.read.hourly_activity import Activity
-from leases.history.reliability.progress import counted_until
-from leases.history.write.recorder import Recorder
+from leases.history.activity import Activity
+from leases.history.recorder import Recorder
+from leases.history.reliability import counted_until
+from leases.private_files import InUse
 
 FORGET_SECONDS = 3600.0
 LOOK_SECONDS = 2.0
@@ -181,7 +196,7 @@ class Runtime:
             self.overrides.run,
             effect="Kinds that admins set at another replica are not taken over.",
         )
-        right_changes.connect(self.rights.look_now)
+        rights_watch.connect(self.rights.look_now)
         start("rights", self.rights.run, effect="Open pages whose right has ended are not closed.")
         start(
             "audit",
@@ -202,7 +217,7 @@ class Runtime:
 
     async def stop(self) -> None:
         """Stop watching, write what is left, stop the embedded API."""
-        right_changes.disconnect()
+        rights_watch.disconnect()
         await self.supervisor.stop()
         self.rights.close()
         if self._writing is not None:
@@ -297,3 +312,43 @@ def _from_settings() -> Options:
         retention_rows=config.retention_rows,
         reliability_days=config.reliability_days,
     )
+
+
+logger = logging.getLogger(__name__)
+
+Message = dict[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+
+async def lifespan(_scope: Message, receive: Receive, send: Send) -> None:
+    """Answer the server's two lifespan messages."""
+    await receive()
+    bound_connections()
+    try:
+        await asyncio.to_thread(check_database)
+        running = await launch()
+    except (CannotStart, ConfigError, InUse, NewerDatabase, OSError) as error:
+        logger.error("Leaseboard cannot start: %s", error)
+        close_connections()
+        await send({"type": "lifespan.startup.failed", "message": ""})
+        return
+    except Exception:
+        logger.exception("Leaseboard cannot start")
+        close_connections()
+        await send({"type": "lifespan.startup.failed", "message": ""})
+        return
+    await send({"type": "lifespan.startup.complete"})
+    await receive()
+    await running.stop()
+    close_connections()
+    await send({"type": "lifespan.shutdown.complete"})
+
+
+def check_database() -> None:
+    """Refuse a newer database; whether this one answers is seen later."""
+    try:
+        with suppress(Error):
+            check_not_newer()
+    finally:
+        connection.close()

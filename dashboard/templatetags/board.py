@@ -10,9 +10,8 @@ from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString
 
 from dashboard.parts import formatting
-from dashboard.parts.holder_name import HolderView
-from dashboard.parts.lease.page_links import holder_url
-from dashboard.parts.lease.shown_name import ShownName, cut_name
+from dashboard.parts.names import HolderView, ShownName, cut_name
+from dashboard.parts.page_links import holder_url
 
 register = template.Library()
 

@@ -1,5 +1,11 @@
 """Resolve rows of the audit trail that a crash, or a missing answer, left open.
 
+Find the first event of one Lease after a resourceVersion.
+
+A write that requires a resourceVersion succeeds only if it is that event.
+
+Resolve rows of the audit trail that a crash, or a missing answer, left open.
+
 Each write requires the resourceVersion that was read before it. So the first event of the Lease
 after that version is either this write, or proves that it failed. The API server keeps events for
 a while only; after that, the Lease as it is now must do.
@@ -14,13 +20,46 @@ from typing import Any
 import msgspec
 
 from leases.actions import audit
-from leases.actions.changed_fields import leaves, same
-from leases.actions.first_event import FirstEvent, first_event
+from leases.actions.audit import leaves, same
 from leases.domain.lease import ObjectName, number_of
-from leases.history.database_text import from_stored_json, to_stored
-from leases.kube.lease_client import FIELD_MANAGER, LeaseClient
+from leases.history.database import from_stored_json, to_stored
+from leases.kube.lease_client import API, FIELD_MANAGER, LeaseClient, segment
 from leases.models import Edit
-from leases.wire.status import Gone, NotFound
+from leases.wire.json_decoding import Undecodable, read_document
+from leases.wire.status import Gone, NotFound, Status, Unreachable, error_of
+
+SECONDS = 1  # the shortest watch: earlier events come at once
+WRITTEN = ("ADDED", "MODIFIED", "DELETED")
+
+
+class FirstEvent(msgspec.Struct, frozen=True):
+    """ADDED, MODIFIED or DELETED, and the whole object with its managedFields."""
+
+    type: str
+    document: dict[str, Any]
+
+
+async def first_event(client: LeaseClient, key: ObjectName, since: str) -> FirstEvent | None:
+    """Return the event, or None if there was none. Raises ApiError; Gone: `since` is too old."""
+    query = (
+        ("watch", "true"),
+        ("fieldSelector", f"metadata.name={key.name}"),
+        ("resourceVersion", since),
+        ("timeoutSeconds", str(SECONDS)),
+    )
+    path = f"{API}/namespaces/{segment(key.namespace)}/leases"
+    for line in (await client.send("GET", path, query=query)).splitlines():
+        try:
+            event = read_document(line)
+            found = event.get("object")
+            if event.get("type") == "ERROR":
+                raise error_of(msgspec.convert(found, Status))
+        except (Undecodable, msgspec.ValidationError) as error:
+            raise Unreachable(f"The cluster sent something that is no event: {error}.") from error
+        if event.get("type") in WRITTEN and isinstance(found, dict):
+            return FirstEvent(event["type"], found)
+    return None
+
 
 # An API server ends a request after 60 s (--request-timeout), so an older one cannot arrive.
 UNDER_WAY = timedelta(seconds=60)

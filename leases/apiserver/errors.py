@@ -1,17 +1,22 @@
-"""The errors the API answers with, as metav1.Status.
+"""The errors the API answers with, as metav1.Status; and reports of unexpected failures.
+
+The errors the API answers with, as metav1.Status.
 
 Source of the words: apimachinery/pkg/api/errors.
+
+Report unexpected failures to the process that runs the server, and keep serving.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Protocol
 
 import msgspec
 
-from leases.wire.status import ApiError, Status, StatusCause, StatusDetails, error_of
-from leases.wire.status_causes import go_quote
+from leases.wire.status import ApiError, Status, StatusCause, StatusDetails, error_of, go_quote
 
 GROUP = "coordination.k8s.io"
 META_GROUP = "meta.k8s.io"
@@ -184,3 +189,34 @@ def success_body(name: str, group: str, resource: str, uid: str) -> dict[str, An
         "status": "Success",
         "details": details,
     }
+
+
+logger = logging.getLogger(__name__)
+
+# Gets the name of the failed part and the error, on the event loop.
+Failed = Callable[[str, Exception], None]
+
+
+class Keep(Protocol):
+    """Runs a task and restarts it when it dies, until `may_end` returns True."""
+
+    def __call__(
+        self, task: str, work: Callable[[], Awaitable[None]], *, may_end: Callable[[], bool]
+    ) -> asyncio.Task[None]: ...
+
+
+def log_failure(part: str, error: Exception) -> None:
+    """The default of a server without a supervisor."""
+    logger.error("The part %s of the Lease API failed on an unexpected error", part, exc_info=error)
+
+
+def run_once(
+    task: str, work: Callable[[], Awaitable[None]], *, may_end: Callable[[], bool]
+) -> asyncio.Task[None]:
+    """The default of a server without a supervisor: await the task to see how it ended."""
+    del may_end
+
+    async def run() -> None:
+        await work()
+
+    return asyncio.create_task(run(), name=task)

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from leases.apiserver.codec import review_types, schema
+from leases.apiserver.codec import schema
 from leases.apiserver.codec.protobuf import MESSAGES
 from leases.apiserver.errors import GROUP
 from leases.wire.name_rules import config_key_errors, label_name_errors, subdomain_errors
@@ -252,10 +252,10 @@ def _review(
 
 
 REVIEWS = (
-    _review(review_types.WHO_AM_I, "authentication.k8s.io"),
-    _review(review_types.TOKEN, "authentication.k8s.io"),
-    _review(review_types.LOCAL_ACCESS, namespaced=True),
-    _review(review_types.SELF_ACCESS),
-    _review(review_types.SELF_RULES),
-    _review(review_types.SUBJECT_ACCESS),
+    _review(schema.WHO_AM_I, "authentication.k8s.io"),
+    _review(schema.TOKEN, "authentication.k8s.io"),
+    _review(schema.LOCAL_ACCESS, namespaced=True),
+    _review(schema.SELF_ACCESS),
+    _review(schema.SELF_RULES),
+    _review(schema.SUBJECT_ACCESS),
 )

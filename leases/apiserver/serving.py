@@ -11,30 +11,33 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from leases.apiserver.app import App
-from leases.apiserver.auth.tokens import Tokens
-from leases.apiserver.election.controller import ElectionController
-from leases.apiserver.failing import Failed, Keep, log_failure, run_once
-from leases.apiserver.handlers import Handlers
-from leases.apiserver.http.certificate import certificate_for, check_certificate, tls_context
-from leases.apiserver.http.kubeconfig import token_in, write_kubeconfig
-from leases.apiserver.http.listening import Server
-from leases.apiserver.http.protocol import LIMITS
+from leases.apiserver.app import App, Handlers
+from leases.apiserver.auth import Tokens
+from leases.apiserver.election import ElectionController
+from leases.apiserver.errors import Failed, Keep, log_failure, run_once
+from leases.apiserver.http.port import (
+    LIMITS,
+    Server,
+    certificate_for,
+    check_certificate,
+    explained,
+    tls_context,
+    token_in,
+    write_kubeconfig,
+)
 from leases.apiserver.patch.dispatch import Patcher
-from leases.apiserver.registry.core.event_expiry import EventExpiry
 from leases.apiserver.registry.create_update import Writer
+from leases.apiserver.registry.events import EventExpiry
+from leases.apiserver.registry.get_list import served
 from leases.apiserver.registry.namespaces import Namespaces
-from leases.apiserver.registry.served import served
 from leases.apiserver.resources import CLE_GATE
-from leases.apiserver.start_refusal import explained
-from leases.apiserver.storage.journal import FILE_NAME, connect
-from leases.apiserver.storage.records import Event
+from leases.apiserver.storage.journal import FILE_NAME, Event, connect
 from leases.apiserver.storage.store import ObjectStore
 from leases.apiserver.watch.hub import Hub
 from leases.apiserver.watch.stream import Watches
 from leases.listener.limits import allow_open_files
 from leases.listener.server import listen
-from leases.process_lock import ProcessLock
+from leases.private_files import ProcessLock
 from leases.wire.status import Unauthorized
 
 ADMIN = "leaseboard-admin"

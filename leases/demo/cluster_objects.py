@@ -1,10 +1,20 @@
-"""Nodes and Events of the demo's processes. An API that serves none of them needs none."""
+"""Nodes, Pods and Events of the demo's processes. An API without them needs none.
+
+Nodes and Events of the demo's processes. An API that serves none of them needs none.
+
+The Pods of the demo's electors, and what their kubelets and controllers write about them.
+"""
 
 from __future__ import annotations
 
 import time
+import zlib
 from datetime import UTC, datetime
+from ipaddress import IPv4Address
 from typing import Any
+from uuid import NAMESPACE_DNS, uuid5
+
+import msgspec
 
 from leases.demo.demo_client import DemoApi, LeaseObject
 from leases.demo.names import NODES
@@ -120,3 +130,126 @@ def _ready(*, reports: bool) -> LeaseObject:
         "lastTransitionTime": now,
     }
     return {"conditions": [condition]}
+
+
+# It keeps a deleted Pod until its process has ended: the embedded API has no grace periods.
+_RUNS = "demo.example.com/runs"
+_LABELS = {"ReplicaSet": "pod-template-hash", "StatefulSet": "controller-revision-hash"}
+
+
+class PodName(msgspec.Struct, frozen=True):
+    """Where a Pod is, and who owns it; `revision` is that of its template."""
+
+    namespace: str
+    name: str
+    node: str
+    owner_kind: str
+    owner_name: str
+    revision: str
+
+
+class DemoPod:
+    """The Pod of one contender. An API without Pods needs none."""
+
+    def __init__(self, place: PodName, *, api: DemoApi) -> None:
+        self._place = place
+        self._path = f"/api/v1/namespaces/{place.namespace}/pods"
+        self._kubelet = api.acting_as("kubelet")
+        self._controller = api.acting_as("kube-controller-manager")
+        self._started_at = ""
+        self._last: dict[str, Any] = {}  # the last state of its container
+        self._restarts = 0
+        self._runs = False
+
+    async def start(self) -> None:
+        place = self._place
+        owner = {
+            "apiVersion": "v1" if place.owner_kind == "Node" else "apps/v1",
+            "kind": place.owner_kind,
+            "name": place.owner_name,
+            "uid": str(uuid5(NAMESPACE_DNS, place.owner_name)),
+            "controller": True,
+        }
+        label = _LABELS.get(place.owner_kind)
+        meta = {
+            "name": place.name,
+            "labels": MINE | ({label: place.revision} if label else {}),
+            "finalizers": [_RUNS],
+            "ownerReferences": [owner],
+        }
+        spec = {"nodeName": place.node, "containers": [{"name": "main", "image": "demo:1"}]}
+        body = {"metadata": meta, "spec": spec}
+        if await self._controller.write("POST", self._path, body) is None:
+            return
+        number = zlib.crc32(place.name.encode())
+        status = {
+            "podIP": str(IPv4Address(0x0A000000 | number & 0xFFFFFF)),
+            "startTime": _now(),
+            "conditions": [{"type": "Ready", "status": "True"}],
+        }
+        await self._run(status)
+
+    async def delete(self) -> None:
+        """Mark the Pod as deleted; its process shall end now."""
+        await self._controller.write("DELETE", f"{self._path}/{self._place.name}")
+        await self._record_event("Killing", "Stopping container main")
+
+    async def remove(self) -> None:
+        """Its process has ended: let the deleted Pod go."""
+        await let_go(self._kubelet, self._place.namespace, self._place.name)
+
+    async def fail(self, reason: str, exit_code: int) -> None:
+        """Its container ended by itself, and waits to be started again."""
+        self._end(reason, exit_code)
+        await self._report({"waiting": {"reason": "CrashLoopBackOff"}}, {}, ready=False)
+        text = f"Back-off restarting failed container main in pod {self._place.name}"
+        await self._record_event("BackOff", text)
+
+    async def restart(self) -> None:
+        """Start the container again; of one that its machine took along, nobody knows the end."""
+        if self._runs:
+            self._end("Unknown", 255)
+        self._restarts += 1
+        await self._run({})
+
+    def _end(self, reason: str, exit_code: int) -> None:
+        ended = {"reason": reason, "exitCode": exit_code, "finishedAt": _now()}
+        if self._started_at:
+            ended["startedAt"] = self._started_at
+        self._last, self._runs = {"terminated": ended}, False
+
+    async def _run(self, status: dict[str, Any]) -> None:
+        self._started_at, self._runs = _now(), True
+        await self._report({"running": {"startedAt": self._started_at}}, status, ready=True)
+        await self._record_event("Started", "Started container main")
+
+    async def _report(self, state: dict[str, Any], status: dict[str, Any], *, ready: bool) -> None:
+        container = {
+            "name": "main",
+            "ready": ready,
+            "restartCount": self._restarts,
+            "state": state,
+            "lastState": self._last,
+        }
+        body = {"status": {"phase": "Running", "containerStatuses": [container], **status}}
+        await self._kubelet.write("PATCH", f"{self._path}/{self._place.name}/status", body)
+
+    async def _record_event(self, reason: str, message: str) -> None:
+        about = {"kind": "Pod", "namespace": self._place.namespace, "name": self._place.name}
+        await record(self._kubelet, about, reason, message)
+
+
+async def forget_pods(api: DemoApi, namespace: str) -> None:
+    """Delete the Pods that an earlier run left."""
+    selector = ",".join(f"{name}={value}" for name, value in MINE.items())
+    path = f"/api/v1/namespaces/{namespace}/pods?labelSelector={selector}"
+    found = await api.write("GET", path)
+    await api.write("DELETE", path)
+    for pod in (found or {}).get("items") or ():
+        await let_go(api, namespace, pod["metadata"]["name"])
+
+
+async def let_go(api: DemoApi, namespace: str, name: str) -> None:
+    """Take the finalizer from a deleted Pod, so that it vanishes."""
+    path = f"/api/v1/namespaces/{namespace}/pods/{name}"
+    await api.write("PATCH", path, {"metadata": {"finalizers": None}})

@@ -13,7 +13,7 @@ from typing import Any
 
 from leases.demo.cluster_objects import DemoNode
 from leases.demo.demo_client import ApiDownError, DemoApi, LeaseObject
-from leases.demo.elector import Pace
+from leases.demo.electors import Pace
 from leases.demo.names import IDENTITY_NAMESPACE, NODE_NAMESPACE, NODES, new_uuid
 from leases.domain.lease import ObjectName
 from leases.wire.microtime import format_microtime

@@ -1,20 +1,29 @@
 """Decide the phase of a Lease, when it changes next, and why: as client-go's contenders judge it.
 
+Decide the phase of a Lease, when it changes next, and why: as client-go's contenders judge it.
+
 The clock is ours: a Lease lasts leaseDurationSeconds from when we observed its last renewal,
 whatever the holder wrote into renewTime (client-go leaderelection.go, isLeaseValid).
+
+The learned interval between a Lease's renewals: the median of the last few.
+
+A median ignores a missed renewal and the two renewals 10 ms apart at the start of a client-go term,
+and follows a new configuration within three renewals. The clock skew is learned the same way.
+Samples are packed into bytes to save memory: each Lease has two such windows.
 """
 
 from __future__ import annotations
 
 from datetime import datetime
 from enum import StrEnum
+from struct import Struct
 from typing import Protocol
 
 import msgspec
 
-from leases.domain.bounded_time import after
 from leases.domain.kind import Kind
 from leases.domain.lease import Lease
+from leases.domain.steady_clock import after
 
 ENOUGH_RENEWALS = 3  # needed before the learned cadence is trusted
 DEADLINE_SHARE = 2 / 3  # client-go's default renew deadline: 10 s of 15 s
@@ -198,3 +207,28 @@ def _clauses(known: KnownLease, phase: Phase, now: datetime) -> list[Clause]:
     if contended:
         return [*clauses, Clause("others may take it since ", -left, "", "up", duration)]
     return [*clauses, Clause("ran out ", -left, " ago", "up", duration)]
+
+
+WINDOW = 5  # samples kept per Lease: enough to ignore two odd ones
+_pack = Struct("d").pack
+_ROOM = WINDOW * Struct("d").size
+
+EMPTY = b""
+
+
+def with_sample(window: bytes, sample: float) -> bytes:
+    """Add a sample; drop the oldest if the window is full."""
+    return (window + _pack(sample))[-_ROOM:]
+
+
+def samples(window: bytes) -> list[float]:
+    """Return the samples, oldest first."""
+    return list(memoryview(window).cast("d"))
+
+
+def median(window: bytes) -> float | None:
+    """Return the median (the upper of two); None if there are no samples."""
+    if not window:
+        return None
+    numbers: list[float] = sorted(memoryview(window).cast("d"))
+    return numbers[len(numbers) // 2]

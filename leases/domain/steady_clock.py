@@ -1,4 +1,12 @@
-"""The clock of the process: it runs evenly, and follows the wall clock when that is set.
+"""The clock of the process, and sums of times that stay in the range of datetime.
+
+Add times and durations without leaving the range of datetime.
+
+A Lease may carry any time of the years 1 to 9999 and any int32 of seconds, so a sum may overflow
+datetime. Such a sum becomes the first or last possible time: for a deadline, long past or never.
+Use these functions for every sum with a time or a duration from a Lease.
+
+The clock of the process: it runs evenly, and follows the wall clock when that is set.
 
 A wall clock can jump: somebody sets it, NTP corrects it, a paused machine resumes. A deadline
 judged by it would be wrong by the jump. So the time is the wall clock at the start plus the
@@ -13,7 +21,44 @@ from typing import TypeVar
 
 import msgspec
 
-from leases.domain.bounded_time import plus
+EARLIEST = datetime.min.replace(tzinfo=UTC)
+LATEST = datetime.max.replace(tzinfo=UTC)
+_NOTHING = timedelta(0)
+
+
+def span(seconds: float) -> timedelta:
+    """Return a duration, cut to what a timedelta can hold."""
+    try:
+        return timedelta(seconds=seconds)
+    except OverflowError:
+        return timedelta.max if seconds > 0 else timedelta.min
+
+
+def plus(moment: datetime, length: timedelta) -> datetime:
+    """Return the sum, cut to the range of datetime."""
+    try:
+        return moment + length
+    except OverflowError:
+        return LATEST if length > _NOTHING else EARLIEST
+
+
+def after(moment: datetime, seconds: float, *, microseconds: int = 0) -> datetime:
+    """Return the time `seconds` later, cut to the range of datetime."""
+    try:
+        return moment + timedelta(seconds=seconds, microseconds=microseconds)
+    except OverflowError:
+        return LATEST if seconds >= 0 else EARLIEST
+
+
+def in_utc(moment: datetime) -> datetime:
+    """Convert to UTC. RFC 3339 allows offsets that overflow datetime."""
+    if moment.tzinfo is UTC:
+        return moment
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        return EARLIEST if moment.year == EARLIEST.year else LATEST
+
 
 TOLERANCE = 100_000_000  # ns; a larger difference of the two clocks is a jump
 TORN = 10_000_000  # ns; a slower read of the two clocks proves nothing

@@ -19,7 +19,7 @@ import msgspec
 from django.db import DataError, Error, transaction
 from django.utils import timezone
 
-from leases.history.database_text import to_stored
+from leases.history.database import to_stored
 from leases.models import RefusedRow
 
 logger = logging.getLogger(__name__)

@@ -9,9 +9,16 @@ from kubernetes.aio.client import Configuration
 from kubernetes.aio.config import ConfigException, load_incluster_config
 from kubernetes.aio.config.kube_config import ConfigNode, KubeConfigLoader
 
-from leases.kube.cluster_source import FORMS, ClusterSource, SourceKind
+from leases.kube.cluster_source import (
+    FORMS,
+    ClusterSource,
+    Files,
+    SourceKind,
+    default_files,
+    merged,
+    shown,
+)
 from leases.kube.http_session import Configure, ConfigureError, Session, Timeouts
-from leases.kube.kubeconfig import Files, default_files, merged, shown
 from leases.kube.lease_client import LeaseClient
 
 

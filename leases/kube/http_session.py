@@ -1,5 +1,16 @@
 """The HTTP session of one cluster: requests with limits, fresh credentials, errors as ApiError.
 
+Describe a failure between us and a cluster in one sentence that says what to do.
+
+What aiohttp knows of a response that is being read, and shows in no documented way.
+
+A watch must tell bytes that have arrived from bytes that it has read, and it asks the kernel to
+notice a dead connection. aiohttp documents neither the count of a StreamReader nor the transport of
+a Connection, so pyproject.toml pins aiohttp to the minor version that has these parts, and
+tests/kube/test_response_bytes.py fails when a version has others.
+
+The HTTP session of one cluster: requests with limits, fresh credentials, errors as ApiError.
+
 Configuration and sessions are those of `kubernetes.aio`, so client certificates, exec plugins and
 token refresh work as its users expect. Bodies are read as bytes.
 """
@@ -8,6 +19,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
+import socket
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from typing import Any, cast
 from urllib.parse import urlsplit
@@ -17,9 +31,81 @@ import msgspec
 from kubernetes.aio.client import ApiClient, Configuration
 from kubernetes.aio.config import ConfigException
 
-from leases.kube.failure_sentences import unreachable
-from leases.wire.status import Unauthorized, Unreachable, error_of, read_status
-from leases.wire.warning_header import warnings_in
+from leases.wire.status import (
+    ApiError,
+    Forbidden,
+    Gone,
+    TooManyRequests,
+    Unauthorized,
+    Unreachable,
+    error_of,
+    read_status,
+    warnings_in,
+)
+
+
+def unreachable(host: str, error: BaseException, *, within: float | None = None) -> Unreachable:
+    """Make the error for a request without a whole answer; `within` is the limit in seconds."""
+    return Unreachable(_sentence(host, error, within))
+
+
+def advise(host: str, error: ApiError) -> str:
+    """Return the sentence for a page whose cluster cannot be watched."""
+    said = str(error).rstrip(".")
+    if isinstance(error, Unauthorized):
+        return (
+            f"{host} does not accept our credentials ({said}). "
+            "Renew the token or client certificate; Leaseboard reads it again by itself."
+        )
+    if isinstance(error, Forbidden):
+        return f"{said}. Grant get, list and watch on leases.coordination.k8s.io in all namespaces."
+    if isinstance(error, Gone):
+        return f"{said}. Leaseboard lists all Leases again."
+    if isinstance(error, TooManyRequests):
+        return f"{host} is overloaded and asks us to wait ({said})."
+    if error.status.code:
+        return f"{host} answered {error.status.code}: {said}. Check the health of the API server."
+    return str(error)
+
+
+def _sentence(host: str, error: BaseException, within: float | None) -> str:
+    if isinstance(error, aiohttp.ClientConnectorDNSError):
+        return f"Cannot find the machine of {host}. Check the address and the name service."
+    if isinstance(error, aiohttp.ClientSSLError | ssl.SSLError):
+        return (
+            f"{host} and Leaseboard do not trust each other ({_cause(error)}). "
+            "Check the certificate authority and the client certificate."
+        )
+    if isinstance(error, aiohttp.ClientConnectorError):
+        return f"Cannot reach {host}: {_cause(error)}. Check that the API server runs."
+    if isinstance(error, TimeoutError):
+        limit = f" within {within:g} s" if within else ""
+        return f"{host} did not answer{limit}. Check the network and the API server's load."
+    return f"The connection to {host} broke: {_cause(error)}. Leaseboard connects again by itself."
+
+
+def _cause(error: BaseException) -> str:
+    if isinstance(error, aiohttp.ClientPayloadError):
+        return "it was cut in the middle of an answer"
+    if isinstance(error, aiohttp.ServerDisconnectedError):
+        return "it was closed without an answer"
+    number = error.errno if isinstance(error, OSError) else None
+    # asyncio's text repeats the address; the system's text is enough.
+    if number and number > 0 and not isinstance(error, ssl.SSLError):
+        return os.strerror(number).lower()
+    return " ".join(str(error).split()).rstrip(".") or type(error).__name__
+
+
+def arrived_bytes(response: aiohttp.ClientResponse) -> int:
+    """How many bytes of the body have arrived, read or not."""
+    return response.content.total_bytes
+
+
+def socket_of(response: aiohttp.ClientResponse) -> socket.socket | None:
+    """The socket of a response whose body has not ended."""
+    transport = response.connection.transport if response.connection else None
+    return transport.get_extra_info("socket") if transport else None
+
 
 USER_AGENT = "leaseboard/0.1"  # the part before the slash is also our field manager
 MAX_ERROR_BODY = 1024 * 1024  # bytes; more of it tells nothing

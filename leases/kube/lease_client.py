@@ -1,22 +1,51 @@
-"""The verbs of the Lease API, one method each. Raises only ApiError and its subclasses."""
+"""The verbs of the Lease API, one method each; what we may do, and LeaseCandidates.
+
+The body of a delete request.
+
+The verbs of the Lease API, one method each. Raises only ApiError and its subclasses.
+
+Ask a cluster what we may do: SelfSubjectAccessReview (authorization.k8s.io/v1).
+
+Read the LeaseCandidates of a namespace, if the cluster serves them and we may read them.
+
+Alpha in v1alpha2, beta in v1beta1, both off by default (feature gate CoordinatedLeaderElection).
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Container, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Container, Iterator, Sequence
 from typing import Any, TypeVar
 from urllib.parse import quote
 
+import msgspec
+
+from leases.domain.election import Candidate
 from leases.domain.lease import Lease, ObjectName
-from leases.kube.delete_options import delete_options
-from leases.kube.failure_sentences import advise
-from leases.kube.http_session import JSON, Query, Session, Timeouts
+from leases.kube.http_session import JSON, Query, Session, Timeouts, advise
 from leases.kube.open_watch import OpenWatch
 from leases.wire.json_decoding import Undecodable, decoder, read_document
-from leases.wire.status import ApiError, Forbidden, Invalid, Status, Unreachable
-from leases.wire.watch_decoding import LeaseListPage, read_lease, read_page
-from leases.wire.watch_events import Listed, ListPage, WatchEvent
+from leases.wire.status import ApiError, Forbidden, Invalid, NotFound, Status, Unreachable
+from leases.wire.watch_decoding import (
+    LeaseListPage,
+    Listed,
+    ListPage,
+    WatchEvent,
+    read_lease,
+    read_page,
+)
+
+
+def delete_options(*, dry_run: bool, preconditions: dict[str, str]) -> dict[str, Any]:
+    """Return complete metav1.DeleteOptions: with a body, the API server ignores the query."""
+    options: dict[str, Any] = {"kind": "DeleteOptions", "apiVersion": "v1"}
+    if dry_run:
+        options["dryRun"] = ["All"]
+    if preconditions:
+        options["preconditions"] = preconditions
+    return options
+
 
 API = "/apis/coordination.k8s.io/v1"
 MERGE_PATCH = "application/merge-patch+json"
@@ -297,3 +326,74 @@ def _object(body: bytes) -> dict[str, Any]:
         return read_document(body)
     except Undecodable as error:
         raise Unreachable(f"The cluster sent no object: {error}.") from error
+
+
+PATH = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+GROUP = "coordination.k8s.io"
+
+
+class _Status(msgspec.Struct, frozen=True):
+    allowed: bool
+
+
+class _Review(msgspec.Struct, frozen=True):
+    status: _Status
+
+
+_decode: Callable[[bytes], _Review] = decoder(_Review)
+
+
+async def may(
+    client: LeaseClient,
+    verb: str,
+    namespace: str,
+    *,
+    within: float,
+    resource: str = "leases",
+    group: str = GROUP,
+) -> bool:
+    """Return whether the cluster allows the verb in a namespace; "": in all. Raises ApiError.
+
+    The question is about the user for whom the client acts.
+    """
+    wanted = {"verb": verb, "group": group, "resource": resource, "namespace": namespace}
+    body = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SelfSubjectAccessReview",
+        "spec": {"resourceAttributes": wanted},
+    }
+    answer = await client.send("POST", PATH, body=body, within=within)
+    try:
+        return _decode(answer).status.allowed
+    except Undecodable as error:
+        raise Unreachable(f"The cluster sent something that is no review ({error}).") from error
+
+
+COORDINATION = "/apis/coordination.k8s.io"
+VERSIONS = ("v1beta1", "v1alpha2")  # the newest first
+MAX_CANDIDATES = 500  # per namespace; a Lease has a handful
+_QUERY = (("limit", str(MAX_CANDIDATES)),)
+
+
+class _Candidates(msgspec.Struct, frozen=True):
+    items: tuple[Candidate, ...] | None = None
+
+
+async def candidates_of(client: LeaseClient, lease: ObjectName, *, within: float) -> (
+    tuple[Candidate, ...] | None
+):  # fmt: skip
+    """Return the candidates of a Lease, by name; None if the cluster has no LeaseCandidates.
+
+    `within` is the limit of each request in seconds. Raises ApiError.
+    """
+    for version in VERSIONS:
+        path = f"{COORDINATION}/{version}/namespaces/{segment(lease.namespace)}/leasecandidates"
+        try:
+            found = await client.read(
+                path, _Candidates, "list of LeaseCandidates", query=_QUERY, within=within
+            )
+        except NotFound:
+            continue
+        standing = [c for c in found.items or () if c.spec.lease_name == lease.name]
+        return tuple(sorted(standing, key=lambda candidate: candidate.name))
+    return None

@@ -1,4 +1,9 @@
-"""Read one open watch: turn chunks into events, and check the cluster when the watch is silent."""
+"""Read one open watch, also before the list is complete, and check the cluster when it is silent.
+
+Split long work on the event loop into slices.
+
+Read one open watch: turn chunks into events, and check the cluster when the watch is silent.
+"""
 
 from __future__ import annotations
 
@@ -8,19 +13,43 @@ import select
 import socket
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Container, Iterator, Sequence
+from time import thread_time
 
 import aiohttp
 import msgspec
 
 from leases.domain.lease import number_of
-from leases.kube.failure_sentences import unreachable
-from leases.kube.http_session import READ_BUFFER, Session, Timeouts
-from leases.kube.loop_slices import Slices
-from leases.kube.response_bytes import arrived_bytes, socket_of
-from leases.wire.line_splitter import LineCutter, LineLengthError
-from leases.wire.renewal_fingerprints import Reader
+from leases.kube.http_session import (
+    READ_BUFFER,
+    Session,
+    Timeouts,
+    arrived_bytes,
+    socket_of,
+    unreachable,
+)
+from leases.wire.lines import LineCutter, LineLengthError, Reader
 from leases.wire.status import ApiError, Gone, Status, TooManyRequests, Unreachable
-from leases.wire.watch_events import Unreadable, WatchEvent
+from leases.wire.watch_decoding import Unreadable, WatchEvent
+
+SLICE = 0.0005  # seconds of work after which other tasks run
+
+
+class Slices:
+    """Measures the work of one task since it last yielded to others.
+
+    It counts the thread's CPU time: if other threads kept it from working, the task need not yield
+    again so soon.
+    """
+
+    def __init__(self) -> None:
+        self._began = thread_time()
+
+    async def end(self) -> None:
+        """Yield to other tasks if this slice was long enough. Call it between two steps."""
+        if thread_time() - self._began > SLICE:
+            await asyncio.sleep(0)
+            self._began = thread_time()
+
 
 # A connection that was cut silently (NAT, power) fails after 10 + 3 x 5 s.
 _KEEPALIVE = {"TCP_KEEPIDLE": 10, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3}

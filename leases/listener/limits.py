@@ -1,9 +1,20 @@
-"""The limits of a port: sizes, counts and times."""
+"""The limits of a port, its open connections, and how to close one for sure.
+
+The limits of a port: sizes, counts and times.
+
+Close a connection for sure, even if its client does not read.
+
+Count the open connections of one port, and choose which one to close first.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import resource
+from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any, Protocol, cast
 
 KIB, MIB = 1024, 1024 * 1024
 FALLBACK_FILES = 65_536
@@ -54,3 +65,126 @@ def allow_open_files() -> int:
     except (ValueError, OSError):  # the kernel's own limit is lower than the hard limit
         return soft
     return wanted
+
+
+FLUSH_SECONDS = 5.0
+
+
+class ClosingTransport:
+    """A transport whose `close` waits for the client only for a while.
+
+    It passes everything else to the wrapped transport.
+    """
+
+    def __init__(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+        self._loop = asyncio.get_running_loop()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def close(self) -> None:
+        if self._transport.get_write_buffer_size():
+            self._loop.call_later(FLUSH_SECONDS, self._transport.abort)
+        self._transport.close()
+
+    def read_at_most(self, size: int) -> None:
+        """Limit one read: a piece is parsed while everybody else waits."""
+        # asyncio's own transport of a plain socket; TLS has none
+        if hasattr(self._transport, "max_size"):
+            self._transport.max_size = size
+
+
+class Stall:
+    """Calls `cut` if `end` is not called within `seconds` after `begin`."""
+
+    def __init__(self, cut: Callable[[], None], seconds: float) -> None:
+        self._cut = cut
+        self._seconds = seconds
+        self._timer: asyncio.TimerHandle | None = None
+
+    def begin(self) -> None:
+        if self._timer is None:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(self._seconds, self._cut)
+
+    def end(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
+class Cuttable(Protocol):
+    """An open connection."""
+
+    def cut(self) -> None:
+        """Close the connection at once."""
+
+
+class Connections:
+    """The connections of one port.
+
+    A connection waits while it is idle or its request is incomplete. If there are too many, the one
+    that has waited longest is closed. Answers in progress and WebSockets are never closed for this.
+    """
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self.answering: set[Cuttable] = set()
+        self.sockets: set[Cuttable] = set()
+        self._waiting: OrderedDict[Cuttable, None] = OrderedDict()
+        self._large: OrderedDict[Cuttable, None] = OrderedDict()
+        self.cut = 0  # connections closed to make room
+
+    def __len__(self) -> int:
+        return len(self._waiting) + len(self.answering) + len(self.sockets)
+
+    def begin(self, one: Cuttable) -> None:
+        """The connection is new, or waits for its next request."""
+        self.answering.discard(one)
+        self._waiting[one] = None
+        self._waiting.move_to_end(one)
+        if len(self._waiting) > self.limits.waiting:
+            self.make_room()
+
+    def answer(self, one: Cuttable) -> None:
+        """The connection's request is complete."""
+        self._waiting.pop(one, None)
+        self._large.pop(one, None)
+        self.answering.add(one)
+
+    def grow_large(self, one: Cuttable) -> None:
+        """The connection's incomplete request uses much memory."""
+        if one not in self._large:
+            self._large[one] = None
+            if len(self._large) > self.limits.large:
+                self._drop(next(iter(self._large)))
+
+    def upgrade(self, one: Cuttable) -> None:
+        """The connection is a WebSocket from now on."""
+        self.sockets.add(one)
+
+    def end(self, one: Cuttable) -> None:
+        self._waiting.pop(one, None)
+        self._large.pop(one, None)
+        self.answering.discard(one)
+        self.sockets.discard(one)
+
+    def has_room(self) -> bool:
+        """Whether one more may come; closes the one that has waited longest if necessary."""
+        return len(self) < self.limits.connections or self.make_room()
+
+    def has_room_for_socket(self) -> bool:
+        return len(self.sockets) < self.limits.sockets
+
+    def make_room(self) -> bool:
+        """Close the connection that has waited longest; False if none waits."""
+        if not self._waiting:
+            return False
+        self._drop(next(iter(self._waiting)))
+        return True
+
+    def _drop(self, one: Cuttable) -> None:
+        self.end(one)
+        self.cut += 1
+        one.cut()

@@ -1,14 +1,24 @@
-"""HTTP on one connection: uvicorn's protocol, with limits on size and time.
+"""HTTP and WebSockets on one connection: uvicorn's protocols, with limits on size and time.
+
+Ignore a request's offer of another protocol.
+
+HTTP on one connection: uvicorn's protocol, with limits on size and time.
 
 uvicorn has no settings for these limits with httptools, so this module overrides private parts:
 `_start_asgi_task`, `_should_upgrade`, `_unset_keepalive_if_required`, `pipeline`, `cycle`, `flow`
 and `parser`. pyproject.toml pins uvicorn's minor version, and tests/listener/test_uvicorn_parts.py
 fails if these parts change.
+
+A WebSocket: uvicorn's protocol, counted, and closed if its client does not read.
+
+Private parts of uvicorn: `frames`, `read_paused`, `writable` and `keepalive_timeout`; see
+`leases.listener.protocol`.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from typing import Any, cast
 
 import httptools
@@ -18,11 +28,30 @@ from uvicorn.protocols.http.httptools_impl import (
     HttpToolsProtocol,
     RequestResponseCycle,
 )
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from websockets.frames import Frame
 
-from leases.listener.forced_close import ClosingTransport, Stall
-from leases.listener.ignored_upgrade import head_without_upgrade
-from leases.listener.limits import KIB, MIB
+from leases.listener.limits import KIB, MIB, ClosingTransport, Stall
 from leases.listener.server import ListeningState
+
+
+def head_without_upgrade(
+    method: bytes, target: bytes, headers: Iterable[tuple[bytes, bytes]]
+) -> bytes:
+    """Return the request's head without the offer, with the empty line after it."""
+    lines = [
+        b"%s: %s\r\n" % (name, _without_upgrade(value) if name == b"connection" else value)
+        for name, value in headers
+        if name != b"upgrade"
+    ]
+    return b"%s %s HTTP/1.1\r\n%s\r\n" % (method, target, b"".join(lines))
+
+
+def _without_upgrade(connection: bytes) -> bytes:
+    """Return a Connection header without the offer."""
+    tokens = [token.strip() for token in connection.split(b",")]
+    return b", ".join(token for token in tokens if token.lower() != b"upgrade")
+
 
 READ_SECONDS = 1.0  # seconds for a refused client to read the answer
 RAW_SHARE = 8  # allowed bytes of a chunked body per byte of content
@@ -285,3 +314,64 @@ class LimitedProtocol(HttpToolsProtocol):
         if self.transport.can_write_eof():
             self.transport.write_eof()
         self.loop.call_later(READ_SECONDS, self.transport.abort)
+
+
+MAX_FRAMES = 64  # per message: a browser sends one
+READ_BYTES = 4 * KIB  # per read: hundreds of small frames would block the others
+MAX_PINGS, PING_SECONDS = 20, 10.0
+
+
+class LimitedWebSocket(WebSocketsSansIOProtocol):
+    """Buffers unread output for `stall_seconds`, and reads nothing meanwhile."""
+
+    def __init__(self, config: Config, server_state: ListeningState, **more: Any) -> None:
+        super().__init__(config, server_state, **more)
+        self.book = server_state.book
+        self.pings, self.pings_since = 0, self.loop.time()
+        self.stall = Stall(self.cut, self.book.limits.stall_seconds)
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        cast("ClosingTransport", transport).read_at_most(READ_BYTES)
+        self.book.upgrade(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.stall.end()
+        self.book.end(self)
+        super().connection_lost(exc)
+
+    def cut(self) -> None:
+        self.transport.abort()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self.transport.pause_reading()
+        self.stall.begin()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self.stall.end()
+        if not self.read_paused:
+            self.transport.resume_reading()
+
+    async def receive(self) -> Any:
+        message = await super().receive()
+        if not self.writable.is_set() and not self.disconnected:
+            self.transport.pause_reading()
+        return message
+
+    def handle_ping(self) -> None:
+        """Browsers send no pings; programs send one in many seconds."""
+        now = self.loop.time()
+        if now - self.pings_since > PING_SECONDS:
+            self.pings_since, self.pings = now, 0
+        self.pings += 1
+        if self.pings > MAX_PINGS:
+            self.cut()
+        else:
+            super().handle_ping()
+
+    def handle_cont(self, event: Frame) -> None:
+        super().handle_cont(event)
+        if len(self.frames) > MAX_FRAMES:
+            self.cut()

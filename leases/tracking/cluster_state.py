@@ -1,26 +1,40 @@
 """The state of one cluster's Leases, and how a write, a list or the clock changes it.
 
+Choose which renewed Leases to write to the checkpoint next: a few at a time, in name order.
+
+When a Lease that we watch counts as abandoned.
+
+Move our times after the wall clock was set, each by as much as the clock.
+
+Ages, remaining times and gaps stay the same. What a Lease itself says (renewTime, acquireTime)
+stays: it is by its writer's clock.
+
+Read the checkpoint that an earlier run wrote.
+
+The state of one cluster's Leases, and how a write, a list or the clock changes it.
+
 The store calls it once it has checked the resourceVersion. Changes are collected in a Step.
+
+Compare a list, page by page, with the known state of each Lease.
 """
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+import logging
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
 from functools import partial
+from sys import intern
 
-from leases.domain.bounded_time import plus
-from leases.domain.changes.change import vanished
-from leases.domain.changes.write_time import Observation, believed, renewal_moved, written_at
+import msgspec
+
+from leases.domain.change import Observation, believed, renewal_moved, vanished, written_at
+from leases.domain.figures import abandoned_from
 from leases.domain.lease import Lease, ObjectName, number_of
-from leases.domain.phase import next_turn
-from leases.domain.steady_clock import Jump, moved
-from leases.tracking.clues.late_renewals import LateRenewals
-from leases.tracking.clues.silences import Silences
-from leases.tracking.expiry.abandonment import abandonment, judged_abandoned
-from leases.tracking.expiry.blind_times import BlindTimes
-from leases.tracking.expiry.deadlines import Deadlines
-from leases.tracking.expiry.phase_turn import outlook
-from leases.tracking.expiry.shift_after_jump import reanchor
+from leases.domain.phase import EMPTY, Phase, next_turn
+from leases.domain.steady_clock import Jump, moved, plus
+from leases.domain.watched_times import Connection
+from leases.tracking.deadlines import UNKNOWN, BlindTimes, Deadlines, outlook
 from leases.tracking.kind_overrides import DeletedKinds, Kinds, Marks, Overrides
 from leases.tracking.lease_index import LeaseIndex, Row, version_after
 from leases.tracking.observation import (
@@ -31,9 +45,129 @@ from leases.tracking.observation import (
     renewed,
     turned,
 )
-from leases.tracking.skipped_writes import Skipping
+from leases.tracking.renewals import LateRenewals, Silences
+from leases.tracking.skipped_writes import Skipping, failed_on
 from leases.tracking.store_step import Step
-from leases.tracking.tracked_lease import Tracked
+from leases.tracking.tracked_lease import NotUnderstood, Tracked, compact
+from leases.wire.watch_decoding import Applied, Listed, ListPage
+
+
+class CheckpointRotation:
+    """Visits the Leases of one cluster in name order, again and again."""
+
+    def __init__(self, rows: LeaseIndex) -> None:
+        self._rows = rows
+        self._last: ObjectName | None = None
+        self._began = self._before = datetime.fromtimestamp(0, UTC)
+
+    def clock_jumped(self, jump: Jump) -> None:
+        """Move the times that are compared with observations, which moved as well."""
+        self._before, self._began = moved(self._before, jump.by), moved(self._began, jump.by)
+
+    def next(self, most: int, now: datetime) -> list[ObjectName]:
+        """Return those of the next `most` Leases that were renewed since the last round began."""
+        rows = self._rows.after(self._last, most)
+        renewed = [row.key for row in rows if row.tracked.observed_at >= self._before]
+        if len(rows) == most:
+            self._last = rows[-1].key
+        else:
+            self._last, self._before, self._began = None, self._began, now
+        return renewed
+
+
+def abandonment(known: Tracked, threshold: timedelta) -> datetime | None:
+    """Return from when a Lease counts as abandoned unless somebody writes it.
+
+    None: it does already, it cannot, or an admin said that it may be vacant.
+    """
+    lasting = known.lasting
+    if lasting.phase not in (Phase.VACANT, Phase.EXPIRED):
+        return None
+    if lasting.abandoned or known.excused:
+        return None
+    return abandoned_from(
+        lasting.phase,
+        lasting.kind,
+        since=lasting.phase_since,
+        renewed_at=known.observed_at if lasting.named or known.renew_time else None,
+        held_since=lasting.held_since,
+        threshold=threshold,
+    )
+
+
+def judged_abandoned(known: Tracked, now: datetime, threshold: timedelta) -> Tracked:
+    """Judge anew whether a Lease is abandoned at `now`."""
+    judged = known.replace(abandoned=False) if known.lasting.abandoned else known
+    since = abandonment(judged, threshold)
+    return judged if since is None or since > now else judged.replace(abandoned=True)
+
+
+_replace = msgspec.structs.replace
+
+
+def reanchor(row: Row, by: timedelta) -> datetime | None:
+    """Move the times of one Lease. Returns when its phase changes.
+
+    Its next renewal is judged in full: the writer's clock may have jumped with ours.
+    """
+    row.tracked = reanchored(row.tracked, by)
+    row.changed_at = moved(row.changed_at, by)
+    row.armed = None
+    row.outlook = UNKNOWN
+    return None if row.tracked.lasting.not_understood else next_turn(row.tracked)
+
+
+def reanchored(known: Tracked, by: timedelta) -> Tracked:
+    """Return a state with moved times, and without the clock skew, which is unknown now."""
+    lasting = _replace(
+        known.lasting,
+        phase_since=moved(known.phase_since, by),
+        held_since=moved(known.held_since, by),
+        gap_since=moved(known.gap_since, by),
+        not_understood=_not_understood(known.lasting.not_understood, by),
+    )
+    return _replace(known, lasting=lasting, observed_at=moved(known.observed_at, by), lags=EMPTY)
+
+
+def _not_understood(state: NotUnderstood | None, by: timedelta) -> NotUnderstood | None:
+    if state is None:
+        return None
+    before = None if state.before is None else reanchored(state.before, by)
+    return _replace(state, since=moved(state.since, by), at=moved(state.at, by), before=before)
+
+
+def moved_connection(stood: Connection, by: timedelta) -> Connection:
+    since, heard_at = moved(stood.since, by), moved(stood.heard_at, by)
+    return _replace(stood, since=since, heard_at=heard_at, behind_seconds=None)
+
+
+logger = logging.getLogger(__name__)
+
+
+_decode = msgspec.json.Decoder(Tracked).decode
+
+
+def read_remembered(records: Iterable[bytes]) -> list[Tracked]:
+    """Return the states that can be read. Any other Lease counts as new."""
+    states, unreadable = [], 0
+    for record in records:
+        try:
+            states.append(_shared(_decode(record)))
+        except msgspec.DecodeError:
+            unreadable += 1
+    if unreadable:
+        logger.warning("%d stored Leases cannot be read and count as new", unreadable)
+    return states
+
+
+def _shared(known: Tracked) -> Tracked:
+    """Share texts, as for a Lease from the wire."""
+    lasting = known.lasting
+    lease = compact(lasting.lease)
+    reason = intern(lasting.kind_reason)
+    lasting = _replace(lasting, key=lease.key, lease=lease, kind_reason=reason)
+    return _replace(known, lasting=lasting)
+
 
 REMEMBERED_DEATHS = 10_000  # kept to measure the gap that a re-creation ends
 # At most this much work per check of the deadlines; the rest waits for the next check.
@@ -297,3 +431,77 @@ class ClusterState:
             if len(self._deaths) > REMEMBERED_DEATHS:
                 del self._deaths[next(iter(self._deaths))]
         self._deleted_kinds.note(known)
+
+
+_EPOCH = datetime.fromtimestamp(0, UTC)
+
+
+class ListComparison:
+    """The list that is being read into one cluster's state."""
+
+    def __init__(self, ledger: ClusterState) -> None:
+        self._ledger = ledger
+        self._number = 0  # of the last list
+        self._version: str | None = None  # resourceVersion of the current list; None between lists
+        self._since = _EPOCH  # when its first page was read
+        self._listed = 0  # rows that it contained so far
+        self._nameless = False  # it contains a Lease without a readable name
+
+    def clock_jumped(self, jump: Jump) -> None:
+        self._since = moved(self._since, jump.by)
+
+    def take(self, page: ListPage | Listed, at: datetime, step: Step) -> None:
+        """Apply a page. All its Leases count as of the first page."""
+        if page.resource_version != self._version:  # a new list
+            self._version = page.resource_version
+            self._since = at - timedelta(seconds=page.age)
+            self._number += 1
+            self._listed, self._nameless = 0, False
+        new: list[Row] = []
+        for lease in page.leases:
+            row = self._ledger.rows.get(lease.key)
+            known, count = None if row is None else row.tracked, len(step.clues)
+            try:
+                self._take(row, lease, new, step)
+            except Exception as error:
+                del step.clues[count:]
+                self._ledger.skipping.roll_back(lease.key, row, known)
+                seen = failed_on(Applied(lease), error, known)
+                self._note(self._ledger.skipping.skip(seen, at, step, error=error))
+        for one in page.unreadable:
+            self._note(self._ledger.skipping.skip(one, at, step))
+        self._listed += len(new)
+        self._ledger.enter(new, at, step)
+
+    def complete(self, at: datetime, step: Step) -> datetime:
+        """Remove the Leases that no page contained. Returns the time of the list."""
+        rows = self._ledger.rows
+        if self._listed < len(rows) and not self._nameless:
+            gone = [row for row in rows if row.listing != self._number]
+            self._ledger.vanish_all(gone, at, step)
+        self._version = None
+        return self._since
+
+    def _take(self, row: Row | None, lease: Lease, new: list[Row], step: Step) -> None:
+        """Apply one Lease. A row with a new name goes to `new`."""
+        ledger, at = self._ledger, self._since
+        if row is not None and row.tracked.lasting.not_understood is not None:
+            row = ledger.understand(row, at, step)
+        if row is None or row.tracked.lasting.lease.uid != lease.uid:
+            if row is not None:
+                ledger.vanish_unseen(row, lease, ledger.blind_times.listing(at, row.newest), step)
+            unseen = ledger.blind_times.listing(at, None)
+            new.append(ledger.appear(lease, unseen, step, listing=self._number))
+            return
+        self._note(row)
+        if row.tracked.resource_version != lease.resource_version:
+            ledger.relist(row, lease, at, step)
+            row.version = version_after(lease.resource_version, row.version)
+
+    def _note(self, row: Row | None) -> None:
+        """Mark a row as listed; None: the list has a Lease without a readable name."""
+        if row is None:
+            self._nameless = True
+            return
+        self._listed += row.listing != self._number
+        row.listing = self._number

@@ -9,9 +9,8 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import TypeVar
 
-from leases.domain.kind import Verdict, classify
+from leases.domain.kind import ALONE, Verdict, after_deletion, classify, is_open
 from leases.domain.lease import ObjectName
-from leases.domain.past.settled_kind import ALONE, after_deletion, is_open
 from leases.domain.phase import phase_of
 from leases.tracking.tracked_lease import Tracked
 

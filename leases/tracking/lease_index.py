@@ -17,8 +17,7 @@ from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName, is_number, number_of
 from leases.domain.phase import Phase
 from leases.domain.split_dict import SplitDict
-from leases.tracking.expiry.deadlines import Alarm
-from leases.tracking.expiry.phase_turn import UNKNOWN, RenewalOutlook
+from leases.tracking.deadlines import UNKNOWN, Alarm, RenewalOutlook
 from leases.tracking.tracked_lease import Tracked
 
 T = TypeVar("T")
@@ -38,7 +37,7 @@ class Row(Alarm, kw_only=True, gc=False):
     changed_at: datetime  # when its newest change happened
     remembered: bool = False  # read from the checkpoint, and not observed since
     listing: int = 0  # the number of the last list that had it
-    # Of its plain renewals, see leases.wire.renewal_fingerprints; 0 before the first
+    # Of its plain renewals, see leases.wire.lines; 0 before the first
     fingerprint: int = 0
     outlook: RenewalOutlook = UNKNOWN
 

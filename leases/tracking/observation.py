@@ -9,21 +9,30 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from leases.domain.cadence import EMPTY, with_sample
-from leases.domain.changes.change import Change, ChangeType, appeared, compare, ran_out
-from leases.domain.changes.write_time import (
+from leases.domain.change import (
+    Change,
+    ChangeType,
     Observation,
+    appeared,
     appeared_at,
+    compare,
+    ran_out,
     renewal_moved,
     renewed_at,
     written_at,
 )
-from leases.domain.kind import Kind, Verdict, classify
+from leases.domain.kind import Kind, Verdict, after_next_holder, classify, keep_settled
 from leases.domain.lease import Lease, number_of
-from leases.domain.past.settled_kind import after_next_holder, keep_settled
-from leases.domain.phase import Phase, counted_holder, next_turn, phase_of, runs_out_at
-from leases.tracking.compact_lease import compact
-from leases.tracking.tracked_lease import Lasting, Tracked
+from leases.domain.phase import (
+    EMPTY,
+    Phase,
+    counted_holder,
+    next_turn,
+    phase_of,
+    runs_out_at,
+    with_sample,
+)
+from leases.tracking.tracked_lease import Lasting, Tracked, compact
 
 _replace = msgspec.structs.replace
 ODD = timedelta(seconds=10)  # by which an interval of the writer's clock may exceed ours

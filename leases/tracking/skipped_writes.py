@@ -13,12 +13,11 @@ from datetime import datetime, timedelta
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName, number_of
 from leases.domain.phase import Phase
-from leases.tracking.expiry.deadlines import Deadlines
-from leases.tracking.expiry.phase_turn import UNKNOWN
+from leases.tracking.deadlines import UNKNOWN, Deadlines
 from leases.tracking.lease_index import LeaseIndex, Row
 from leases.tracking.store_step import Step
 from leases.tracking.tracked_lease import Lasting, NotUnderstood, Skipped, Tracked, Update
-from leases.wire.watch_events import Applied, Deleted, Renewed, Unreadable, WatchEvent
+from leases.wire.watch_decoding import Applied, Deleted, Renewed, Unreadable, WatchEvent
 
 logger = logging.getLogger(__name__)
 

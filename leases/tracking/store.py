@@ -11,24 +11,24 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
-from leases.domain.connection import Connection, ConnectionState
-from leases.domain.kind import Kind
+from leases.domain.figures import DEFAULT_ABANDONED_AFTER
+from leases.domain.kind import RENEWED_ALONE, Kind
 from leases.domain.lease import ObjectName, number_of
-from leases.domain.past.abandoned import DEFAULT_ABANDONED_AFTER
-from leases.domain.past.settled_kind import RENEWED_ALONE
 from leases.domain.phase import Phase
 from leases.domain.steady_clock import Jump
-from leases.tracking.checkpoint_rotation import CheckpointRotation
-from leases.tracking.cluster_state import ClusterState
-from leases.tracking.expiry.shift_after_jump import moved_connection
+from leases.domain.watched_times import Connection, ConnectionState
+from leases.tracking.cluster_state import (
+    CheckpointRotation,
+    ClusterState,
+    ListComparison,
+    moved_connection,
+)
 from leases.tracking.kind_overrides import NO_MARKS, Kinds, Marks, renewed_alone
 from leases.tracking.lease_index import Row, version_after
-from leases.tracking.list_comparison import ListComparison
 from leases.tracking.skipped_writes import failed_on
 from leases.tracking.store_step import Step
 from leases.tracking.tracked_lease import Tracked, Update
-from leases.wire.watch_decoding import read_event
-from leases.wire.watch_events import (
+from leases.wire.watch_decoding import (
     Applied,
     Deleted,
     Listed,
@@ -36,6 +36,7 @@ from leases.wire.watch_events import (
     Renewed,
     Unreadable,
     WatchEvent,
+    read_event,
 )
 
 LISTING = timedelta(seconds=30)  # the first page may be this old when the last arrives

@@ -8,15 +8,12 @@ from datetime import datetime
 import msgspec
 
 from leases.domain.cause.clue import Clue, LateRenewal, Silence
-from leases.domain.changes.change import Change
-from leases.domain.changes.field_managers import writer_of
-from leases.domain.changes.write_time import Observation
+from leases.domain.change import Change, Observation, writer_of
 from leases.domain.lease import Lease, ObjectName
 from leases.domain.phase import Phase
-from leases.tracking.clues.late_renewals import LateRenewals
-from leases.tracking.clues.silences import Silences
+from leases.tracking.renewals import LateRenewals, Silences
 from leases.tracking.tracked_lease import Skipped, Tracked, Update
-from leases.wire.managed_fields import managers_of_event
+from leases.wire.watch_decoding import managers_of_event
 
 _replace = msgspec.structs.replace
 _OVERDUE = (Phase.LATE, Phase.EXPIRED)

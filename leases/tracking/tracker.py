@@ -1,5 +1,15 @@
 """Follow one cluster: events from the reflector and the clock go in, updates go to the sinks.
 
+Counters of one cluster's watch since the start.
+
+Only the event loop writes; any thread may read.
+
+Measure how long renewals take from the writer to us.
+
+The progress of a large list, in words for the page and the log.
+
+Follow one cluster: events from the reflector and the clock go in, updates go to the sinks.
+
 No Lease expires because we stopped observing: deadlines are judged only while the watch is live,
 and after a break only once late events had time to arrive.
 """
@@ -8,25 +18,26 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
+from statistics import median
 
 import msgspec
 
-from leases.domain.connection import Connection, ConnectionState
+from leases.domain.cause.incident import Cause
+from leases.domain.change import HOLDER_CHANGES, Change, ChangeType
+from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.steady_clock import Jump, moved
-from leases.tracking.counters import Counters
-from leases.tracking.expiry.deadline_gate import DeadlineGate
-from leases.tracking.expiry.deadline_timer import DeadlineTimer, TimerErrors
-from leases.tracking.expiry.watch_lag import Lags
+from leases.domain.watched_times import Connection, ConnectionState
+from leases.tracking.deadlines import DeadlineGate, DeadlineTimer, TimerErrors
 from leases.tracking.kind_overrides import NO_MARKS, Kinds, Marks
-from leases.tracking.list_progress import Progress
 from leases.tracking.skipped_writes import SkippedLog
 from leases.tracking.store import Store
-from leases.tracking.tracked_lease import Sink, Update
-from leases.wire.watch_events import (
+from leases.tracking.tracked_lease import Sink, Tracked, Update
+from leases.wire.watch_decoding import (
     Applied,
     Arrived,
     Bookmark,
@@ -41,7 +52,110 @@ from leases.wire.watch_events import (
     WatchEvent,
 )
 
+
+class ElectionCounters(msgspec.Struct, gc=False):
+    holder_changes: int = 0
+    unheld_seconds: float = 0.0  # of the gaps that have ended
+
+
+class Counters:
+    """Counts events as they arrive, and changes as they are emitted."""
+
+    def __init__(self) -> None:
+        self.events = 0
+        self.bookmarks = 0
+        self.lists: Counter[str] = Counter()  # by the reason for the list
+        self.breaks = 0
+        self.not_understood = 0
+        self.near_misses = 0
+        self.incidents: Counter[Cause] = Counter()  # settled ones; counted by who settles them
+        self.changes: Counter[tuple[Kind, ChangeType]] = Counter()
+        self.elections: dict[ObjectName, ElectionCounters] = {}
+
+    def count(self, update: Update) -> None:
+        self.not_understood += len(update.skipped)
+        self.near_misses += len(update.late)
+        for change in update.changes:
+            self.changes[change.kind, change.change] += 1
+            if change.kind is Kind.ELECTION:
+                self._count_election(change)
+        for key in update.removed:
+            self.elections.pop(key, None)
+
+    def election(self, tracked: Tracked, now: datetime) -> tuple[int, float]:
+        """Return how often the holder changed, and the seconds in which nobody held it."""
+        counters = self.elections.get(tracked.key) or ElectionCounters()
+        open_gap = (now - tracked.gap_since).total_seconds() if tracked.gap_since else 0.0
+        return counters.holder_changes, counters.unheld_seconds + max(0.0, open_gap)
+
+    def _count_election(self, change: Change) -> None:
+        key = ObjectName(change.namespace, change.name)
+        counters = self.elections.setdefault(key, ElectionCounters())
+        if change.change in HOLDER_CHANGES:
+            counters.holder_changes += 1 + change.missed
+        counters.unheld_seconds += change.gap_seconds or 0.0
+
+
+SAMPLE = 15  # the lag is the median of this many renewals
+
+
+class Lags:
+    def __init__(self) -> None:
+        self._lags: deque[float] = deque(maxlen=SAMPLE)
+
+    def note(
+        self, keys: Sequence[ObjectName], get: Callable[[ObjectName], Tracked | None]
+    ) -> float | None:
+        """Add renewals, newest last. Returns the median in seconds; None before the first."""
+        for key in keys[-SAMPLE:]:
+            known = get(key)
+            if known is not None and not known.estimated and known.renew_time:
+                lag = known.observed_at - known.renew_time
+                self._lags.append(lag.total_seconds())
+        return max(0.0, median(self._lags)) if self._lags else None
+
+    def forget(self) -> None:
+        """Drop all samples: our clock was set."""
+        self._lags.clear()
+
+
 logger = logging.getLogger(__name__)
+
+REPORT_EVERY = timedelta(seconds=0.5)
+LOG_EVERY = timedelta(seconds=2)
+
+
+class Progress:
+    def __init__(self, cluster: str, resource_version: str, began: datetime) -> None:
+        self.resource_version = resource_version
+        self._cluster = cluster
+        self._read = 0
+        self._began = began
+        self._logged_at: datetime | None = None
+        self._reported_at: datetime | None = None
+
+    def clock_jumped(self, jump: Jump) -> None:
+        self._began = moved(self._began, jump.by)
+        self._logged_at = self._reported_at = None
+
+    def step(self, page: ListPage | Listed, now: datetime) -> str | None:
+        """Count a page. Returns a sentence, at most one every REPORT_EVERY."""
+        self._read += len(page.leases)
+        if isinstance(page, Listed):
+            seconds = (now - self._began).total_seconds()
+            logger.info("%s: listed %d Leases in %.1f s", self._cluster, self._read, seconds)
+            return None
+        # Not every API sends its estimate of the rest.
+        of = "" if page.remaining is None else f" of about {self._read + page.remaining:,}"
+        sentence = f"Listed {self._read:,}{of} Leases."
+        if self._logged_at is None or now - self._logged_at >= LOG_EVERY:
+            self._logged_at = now
+            logger.info("%s: %s", self._cluster, sentence)
+        if self._reported_at is None or now - self._reported_at >= REPORT_EVERY:
+            self._reported_at = now
+            return sentence
+        return None
+
 
 COALESCE = 0.25  # seconds in which renewals are collected into one update
 BETWEEN_TURNS = 0.02  # seconds, at least, between two checks of the deadlines

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 
-from leases.domain.bounded_time import EARLIEST, LATEST, in_utc
+from leases.domain.steady_clock import EARLIEST, LATEST, in_utc
 
 MICRO_LAYOUT = "2006-01-02T15:04:05.000000Z07:00"
 SECOND_LAYOUT = "2006-01-02T15:04:05Z07:00"

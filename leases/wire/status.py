@@ -1,11 +1,20 @@
-"""metav1.Status both ways, and the errors it represents.
+"""metav1.Status both ways, its causes, the errors it represents, and Warning headers.
+
+metav1.Status both ways, and the errors it represents.
 
 Source: k8s.io/apimachinery/pkg/apis/meta/v1/types.go (StatusReason) and pkg/api/errors/errors.go.
+
+The causes of a metav1.Status, in Kubernetes' words.
+
+Read the Warning headers of an API server (RFC 7234, warn-code 299).
+
+Source: k8s.io/apimachinery/pkg/util/net/http.go, `ParseWarningHeaders`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
 from typing import ClassVar
 
 import msgspec
@@ -137,3 +146,40 @@ def read_status(code: int, body: bytes, *, retry_after: int = 0) -> Status:
         details = msgspec.structs.replace(details, retry_after_seconds=retry_after)
         status = msgspec.structs.replace(status, details=details)
     return status
+
+
+_NAMED = {7: "\\a", 8: "\\b", 9: "\\t", 10: "\\n", 11: "\\v", 12: "\\f", 13: "\\r"}
+
+
+def bad_value(field: str, value: str, detail: str) -> StatusCause:
+    """`value` is shown unchanged: quote texts with go_quote."""
+    message = f"Invalid value: {value}: {detail}"
+    return StatusCause(reason="FieldValueInvalid", message=message, field=field)
+
+
+def go_quote(text: str) -> str:
+    """Quote as Go's strconv.Quote (%q) does."""
+    out = []
+    for char in text:
+        code = ord(char)
+        if char in '"\\':
+            out.append("\\" + char)
+        elif code in _NAMED:
+            out.append(_NAMED[code])
+        elif char.isprintable():
+            out.append(char)
+        elif code < 0x80:
+            out.append(f"\\x{code:02x}")
+        else:
+            out.append(f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}")
+    return f'"{"".join(out)}"'
+
+
+_WARNING = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
+
+
+def warnings_in(headers: Iterable[str]) -> list[str]:
+    """Return the texts; a header may have several. Anything else in a header is left out."""
+    return [
+        re.sub(r"\\(.)", r"\1", text) for header in headers for text in _WARNING.findall(header)
+    ]

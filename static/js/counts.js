@@ -1,5 +1,5 @@
 // Puts the numbers of a frame where the page shows them.
-const MOST = 1000; // see dashboard/live/trouble_elsewhere.py
+const MOST = 1000; // see dashboard/live/page_reader.py
 const latest = { counts: {}, figures: {} };
 
 /** `counts`: changed numbers, by the names in data-count. */

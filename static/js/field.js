@@ -1,4 +1,4 @@
-// Reads all heartbeats from the socket: groups, and a byte for each phase. See dashboard/pages/nodes/node_grid.py.
+// Reads all heartbeats from the socket: groups, and a byte for each phase. See dashboard/pages/nodes.py.
 export const PHASES = ["held", "late", "expired", "vacant", "untimed", "deleted"];
 export const field = { generation: 0, groups: [], phases: new Uint8Array(0) };
 const HEADER = 12;

@@ -1,4 +1,4 @@
-// Writes the gutter and the head for the playhead's instant, as dashboard/parts/frame/as_of_words.py does on the
+// Writes the gutter and the head for the playhead's instant, as dashboard/parts/as_of.py does on the
 // server.
 const SIGNS = {
   held: ["held", "st-held", "held"],

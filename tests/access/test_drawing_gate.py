@@ -9,7 +9,7 @@ import pytest
 from django.db import connection
 
 from dashboard.access.drawing_gate import LATE, LOOK, MAX_WAIT, PageGate, drawing_gate
-from dashboard.parts.kept.answer_cache import AnswerCache
+from dashboard.parts.answer_cache import AnswerCache
 from tests.support.board import a_lease, fill
 from tests.support.page_paths import PATHS
 

@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from dashboard.access.wall import links
+from dashboard.access import links
 from leases.models import Edit
 from tests.support.board import a_lease, fill
 

@@ -14,13 +14,9 @@ from django.contrib.auth.models import User
 from django.db import connection
 
 from dashboard.access.drawing_gate import drawing_gate
-from dashboard.access.log_lines.json_lines import JsonFormatter
-from dashboard.access.log_lines.request_id import answer_with_id, current
-from dashboard.access.log_lines.slow_statements import _timed
-from dashboard.access.redaction import hide
 from dashboard.config import ConfigError, load
-from dashboard.serving.requests.one_thread_pages import OneThreadPages
-from dashboard.serving.requests.request_threads import TooBusy
+from dashboard.log_lines import JsonFormatter, _timed, answer_with_id, current, hide
+from dashboard.serving.request_threads import OneThreadPages, TooBusy
 
 
 def line_of(message: str, *arguments: object, error: bool = False) -> dict[str, str]:

@@ -18,11 +18,10 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 from django.utils import timezone
 
-from dashboard.access.programs import api_tokens
-from dashboard.access.programs.bearer import PROBES
-from dashboard.access.wall import links
-from dashboard.live.origin import own_sites_only
-from dashboard.live.routing import urlpatterns as sockets
+from dashboard.access import api_tokens, links
+from dashboard.access.api_tokens import PROBES
+from dashboard.live.consumers import own_sites_only
+from dashboard.live.consumers import urlpatterns as sockets
 from leases.models import Edit, KindOverride, WallLink
 from tests.support.board import a_lease, browser_of, fill, member
 from tests.support.communicator import Socket

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dashboard.access.private_files import keep_private
+from dashboard.serving.data_directory import keep_private
 from tests.support.processes import (
     Server,
     ended,

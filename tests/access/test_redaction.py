@@ -8,7 +8,7 @@ from importlib import import_module
 
 import pytest
 
-from dashboard.access import redaction
+from dashboard import log_lines
 
 
 @pytest.mark.parametrize(
@@ -25,11 +25,11 @@ from dashboard.access import redaction
     ],
 )
 def test_a_log_line_loses_its_tokens_and_nothing_else(said, written):
-    assert redaction.redact(said) == written
+    assert log_lines.redact(said) == written
 
 
 def test_the_log_of_another_programs_handler_loses_them_too():
-    redaction.redact_loggers("tests.access")
+    log_lines.redact_loggers("tests.access")
     heard: list[str] = []
     handler = logging.Handler()
     handler.emit = lambda record: heard.append(record.getMessage())
@@ -43,11 +43,11 @@ def test_the_loggers_of_uvicorn_lose_them_whoever_starts_the_server():
     import_module("dashboard.asgi")
     for name in ("uvicorn.access", "uvicorn.error"):
         filters = logging.getLogger(name).filters
-        assert any(isinstance(one, redaction.RedactingFilter) for one in filters)
+        assert any(isinstance(one, log_lines.RedactingFilter) for one in filters)
 
 
 def test_a_traceback_in_the_log_loses_them_too():
-    formatter = redaction.RedactingFormatter("{message}", style="{")
+    formatter = log_lines.RedactingFormatter("{message}", style="{")
     try:
         raise ValueError("/sign-in/abc/ broke")
     except ValueError:

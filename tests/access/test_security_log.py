@@ -12,9 +12,9 @@ from django.db import DatabaseError
 from django.test import AsyncClient, Client
 
 from dashboard.access.security_log import SecurityEvent, record
-from dashboard.parts.frame.responses import LINES_AT_ONCE
-from leases.history.write import security_retention
-from leases.history.write.security_retention import forget_security
+from dashboard.parts.responses import LINES_AT_ONCE
+from leases.history import retention
+from leases.history.retention import forget_security
 from leases.models import SecurityRecord, WallLink
 from tests.support.board import browser_of, member
 
@@ -136,6 +136,6 @@ def test_lines_are_forgotten_after_a_year_and_beyond_their_number(monkeypatch):
     for days in (366, 364, 3, 2):
         kept("sign_in", days_ago=days)
     assert forget_security(NOW) == 1
-    monkeypatch.setattr(security_retention, "MAX_KEPT", 2)
+    monkeypatch.setattr(retention, "MAX_KEPT", 2)
     assert (forget_security(NOW), forget_security(NOW)) == (1, 0)
     assert SecurityRecord.objects.count() == 2

@@ -12,12 +12,12 @@ from django.db import DatabaseError, OperationalError
 from django.test import Client
 from django.urls import URLPattern, URLResolver
 
+from dashboard import health as health_view
 from dashboard import urls
 from dashboard.board import install_board
-from dashboard.configuration.cluster_specs import ClusterSpec
-from dashboard.health import view as health_view
+from dashboard.config import ClusterSpec
 from dashboard.serving.runtime import Options, Runtime
-from leases.domain.connection import Connection, ConnectionState
+from leases.domain.watched_times import Connection, ConnectionState
 from leases.kube.cluster_source import ClusterSource, SourceKind
 from tests.support.board import browser_of, member
 
@@ -137,7 +137,7 @@ def test_an_error_page_shows_strangers_nothing_of_the_database(secretive, monkey
     def refuse(*_args: object, **_more: object) -> None:
         raise OperationalError("connection to server at 10.9.9.9 failed")
 
-    monkeypatch.setattr("dashboard.pages.account.sign_in_view.find_user", refuse)
+    monkeypatch.setattr("dashboard.pages.account.find_user", refuse)
     stranger = Client(raise_request_exception=False)
     answer = stranger.get("/sign-in/x/")
     assert answer.status_code == 503

@@ -17,12 +17,11 @@ from django.test import AsyncClient
 
 from dashboard import clock
 from dashboard.board import install_board
-from dashboard.configuration.cluster_specs import ClusterSpec
-from dashboard.configuration.setting_values import EVERY_CLUSTER
-from dashboard.parts.kept import write_access
-from dashboard.parts.kept.write_access import known_access, may_write
+from dashboard.config import EVERY_CLUSTER, ClusterSpec
+from dashboard.parts import write_access
+from dashboard.parts.write_access import known_access, may_write
 from dashboard.serving.runtime import Options, Runtime
-from leases.apiserver.auth.tokens import Tokens
+from leases.apiserver.auth import Tokens
 from leases.apiserver.serving import LeaseApiServer
 from leases.domain.lease import ObjectName
 from leases.kube.cluster_source import ClusterSource, SourceKind, parse_source

@@ -11,14 +11,7 @@ from django.contrib.auth.models import User
 from leases.actions import audit
 from leases.actions.audit import Intent, NothingWritten, answered, audited, sending
 from leases.models import Edit
-from leases.wire.status import (
-    ApiError,
-    Invalid,
-    Status,
-    StatusCause,
-    StatusDetails,
-    Unreachable,
-)
+from leases.wire.status import ApiError, Invalid, Status, StatusCause, StatusDetails, Unreachable
 from tests.support.values.leases import lease
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from leases.actions.changed_fields import FieldChange, changed_fields, leaves
+from leases.actions.audit import FieldChange, changed_fields, leaves
 
 BEFORE = {
     "apiVersion": "coordination.k8s.io/v1",

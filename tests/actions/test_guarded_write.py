@@ -10,11 +10,9 @@ import pytest
 from django.contrib.auth.models import User
 
 from leases.actions.audit import AlreadySent, Intent
-from leases.actions.guarded_write import Moved, dry_run, same_term, write_lease
+from leases.actions.write_lease import Moved, dry_run, same_term, write_lease
 from leases.apiserver.serving import LeaseApiServer
-from leases.domain.edit.lease_write import FieldEdit, HandOver, Release
-from leases.domain.edit.merge_patch import Kept
-from leases.domain.edit.term import term_of
+from leases.domain.edit import FieldEdit, HandOver, Kept, Release, term_of
 from leases.domain.lease import ObjectName
 from leases.kube.cluster_source import parse_source
 from leases.kube.connect import connect

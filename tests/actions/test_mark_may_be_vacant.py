@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.contrib.auth.models import User
 
-from leases.actions.mark_may_be_vacant import ACTION, mark_may_be_vacant
+from leases.actions.overrides import ACTION, mark_may_be_vacant
 from leases.domain.lease import ObjectName
 from leases.models import Edit, VacancyMark
 

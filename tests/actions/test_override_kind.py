@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.contrib.auth.models import User
 
-from leases.actions.override_kind import ACTION, override_kind
+from leases.actions.overrides import OVERRULE_KIND, override_kind
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.models import Edit, KindOverride
@@ -39,7 +39,7 @@ def test_a_kind_is_stored_with_a_closed_audit_row(ada):
     assert stored() == [("a", "default", "story", "election", "ada", NOW)]
     assert (row.cluster, row.namespace, row.name) == ("a", "default", "story")
     assert (row.at, row.closed_at, row.outcome) == (NOW, NOW, "done")
-    assert (row.user, row.username, row.action) == (ada, "ada", ACTION)
+    assert (row.user, row.username, row.action) == (ada, "ada", OVERRULE_KIND)
     assert (row.before, row.after) == ({"kind": "lock"}, {"kind": "election"})
     assert row.detail == "is election, was lock"
 

@@ -9,9 +9,9 @@ import pytest
 from django.contrib.auth.models import User
 
 from leases.actions.audit import Intent, audited, sending
-from leases.actions.first_event import FirstEvent
 from leases.actions.unanswered_writes import (
     UNDER_WAY,
+    FirstEvent,
     judge_current,
     judge_event,
     resolve,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Self
 from urllib.parse import urlencode, urlsplit
 
-from leases.apiserver.auth.tokens import Tokens
+from leases.apiserver.auth import Tokens
 from tests.support.processes import StartedProcess, environment, start_python, wait_for
 
 ADMIN, VIEWER = "admin-token", "viewer-token"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from leases.apiserver.auth.tokens import Tokens
+from leases.apiserver.auth import Tokens
 from leases.wire.status import Unauthorized
 from tests.apiserver.clients import ADMIN, LEASES, Client, Process, lease
 from tests.support.processes import manage

@@ -32,11 +32,11 @@ class Bench:
         from django.test import Client
 
         from dashboard.board import install_board
-        from dashboard.configuration.cluster_specs import ClusterSpec
+        from dashboard.config import ClusterSpec
         from dashboard.serving import runtime
-        from leases.domain.connection import Connection, ConnectionState
+        from leases.domain.watched_times import Connection, ConnectionState
         from leases.kube.cluster_source import ClusterSource, SourceKind
-        from leases.wire.watch_events import Listed
+        from leases.wire.watch_decoding import Listed
 
         now = datetime.now(UTC)
         spec = ClusterSpec("big", ClusterSource(SourceKind.EMBEDDED))
@@ -71,7 +71,7 @@ class Bench:
 
 def reached(rows: int) -> tuple[datetime, int]:
     """Time and id of the change that stands so many down from the newest."""
-    from leases.history.read.raw_select import moment, select
+    from leases.history.database import moment, select
 
     ((at, number),) = select(
         "SELECT at, id FROM leases_change INDEXED BY change_by_time WHERE cluster = 'big' "
@@ -82,7 +82,7 @@ def reached(rows: int) -> tuple[datetime, int]:
 
 
 def time_pages(bench: Bench, asked: Namespace) -> None:
-    from leases.history.read.find_changes import write_cursor
+    from leases.history.find_changes import write_cursor
 
     now = datetime.now(UTC)
 

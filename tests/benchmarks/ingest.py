@@ -102,7 +102,7 @@ def leaseboard(url: str, meter: Meter) -> None:
 
 
 async def _follow(url: str, meter: Meter, data: Path) -> None:
-    from dashboard.configuration.cluster_specs import parse_clusters
+    from dashboard.config import parse_clusters
     from dashboard.serving.runtime import Options, Runtime
 
     runtime = Runtime(Options(clusters=parse_clusters(f"storm=url:{url}"), data=data))

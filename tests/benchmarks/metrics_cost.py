@@ -23,12 +23,12 @@ def measure(asked: Namespace, folder: Path) -> None:
     import django
 
     django.setup()
-    from dashboard.configuration.cluster_specs import ClusterSpec
-    from dashboard.metrics.families import metrics
+    from dashboard.config import ClusterSpec
+    from dashboard.metrics import exposition
     from dashboard.serving.runtime import Options, Runtime
     from leases.domain.lease import Lease, LeaseSpec, ObjectMeta
     from leases.kube.cluster_source import ClusterSource, SourceKind
-    from leases.wire.watch_events import Listed
+    from leases.wire.watch_decoding import Listed
 
     now = datetime.now(UTC)
 
@@ -53,7 +53,7 @@ def measure(asked: Namespace, folder: Path) -> None:
     took, text = [], ""
     for _ in range(ROUNDS):
         began = perf_counter()
-        text = metrics(runtime, elections=ELECTIONS, now=datetime.now(UTC))
+        text = exposition(runtime, elections=ELECTIONS, now=datetime.now(UTC))
         took.append((perf_counter() - began) * 1000)
     lines = sum(not line.startswith("#") for line in text.splitlines())
     print(f"{lines} series, {len(text) / 1024:.0f} KiB: {spread(took, 1)}")

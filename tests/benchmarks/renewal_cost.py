@@ -25,7 +25,7 @@ from pathlib import Path
 
 import msgspec
 
-from leases.apiserver.http.certificate import CERTIFICATE, KEY
+from leases.apiserver.http.port import CERTIFICATE, KEY
 from tests.apiserver.clients import ADMIN, LEASES, Process
 from tests.apiserver.watch.crowd import Crowd, cpu_seconds
 from tests.apiserver.watch.streams import call

@@ -11,10 +11,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.support.api_client import LeaseApi
-from tests.support.processes import (
-    Server,
-    wait_for,
-)
+from tests.support.processes import Server, wait_for
 from tests.support.programs.api_process import ApiProcess, pill
 from tests.support.signing_in import sign_in_page
 

@@ -10,7 +10,7 @@ from contextlib import closing
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from dashboard.access.rights import rights
+from dashboard.access import rights
 from tests.support.api_client import LeaseApi
 from tests.support.processes import Server, serving
 from tests.support.programs import people

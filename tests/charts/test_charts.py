@@ -9,14 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashboard.charts.bar_label import fit
-from dashboard.charts.count_bars import bars
-from dashboard.charts.lane_geometry import MAX_SHAPES, NARROW, WIDEST, fog, marks, shapes
-from dashboard.charts.lane_pieces import pieces
-from dashboard.charts.time_scale import Scale
-from dashboard.charts.time_ticks import ticks
-from leases.domain.changes.change import Change, ChangeType
-from leases.domain.past.terms import fold
+from dashboard.charts.bars import bars
+from dashboard.charts.lanes import MAX_SHAPES, NARROW, WIDEST, fit, fog, marks, pieces, shapes
+from dashboard.charts.time_axis import Scale, ticks
+from leases.domain.change import Change, ChangeType
+from leases.domain.terms import fold
 from tests.support.values import story
 from tests.support.values.leases import after
 

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from dashboard.charts.changes_per_hour import hours_chart
-from dashboard.charts.heartbeat_ages import ages_chart, spans
+from dashboard.charts.bars import hours_chart
+from dashboard.charts.histograms import ages_chart, spans
 from leases.domain.phase import Phase
 
 NOW = datetime(2026, 11, 20, 12, 30, tzinfo=UTC)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dashboard.charts.changes_per_hour import UNWATCHED
-from dashboard.charts.sparkline import sparkline
+from dashboard.charts.bars import UNWATCHED, sparkline
 
 
 def test_every_hour_is_a_bar_in_the_class_of_its_number():

@@ -8,14 +8,14 @@ from pathlib import Path
 import yaml
 
 from leases.apiserver.serving import LeaseApiServer
+from leases.demo.cluster_objects import DemoPod, PodName, forget_pods
 from leases.demo.demo_client import DemoApi
-from leases.demo.demo_pod import DemoPod, PodName, forget_pods
 from leases.domain.cause.facts import EventFact, PodFact, Question
 from leases.domain.cause.incident import Source
 from leases.domain.lease import ObjectName
 from leases.kube.cluster_source import parse_source
 from leases.kube.connect import connect
-from leases.kube.evidence.evidence_reader import EvidenceReader
+from leases.kube.evidence import EvidenceReader
 from tests.support.following import LIMIT
 
 KEY = ObjectName("default", "web-5ln7kvmbd-abcde")

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from leases.apiserver.auth.tokens import Tokens
+from leases.apiserver.auth import Tokens
 from leases.apiserver.resources import CLE_GATE
 from leases.apiserver.serving import LeaseApiServer
 from leases.demo.names import (
@@ -26,16 +26,14 @@ from leases.demo.names import (
     NODES,
 )
 from leases.demo.run import run_demo
-from leases.domain.changes.change import Change, ChangeType
+from leases.domain.change import Change, ChangeType
 from leases.domain.lease import Lease, ObjectName
 from leases.domain.phase import Phase
 from leases.kube.backoff import Backoff
-from leases.kube.candidates import candidates_of
 from leases.kube.cluster_source import parse_source
 from leases.kube.connect import connect
-from leases.kube.evidence.events import newest_events
-from leases.kube.lease_client import LeaseClient
-from leases.kube.nodes import list_nodes
+from leases.kube.kube_objects import list_nodes, newest_events
+from leases.kube.lease_client import LeaseClient, candidates_of
 from leases.kube.reflector import reflect
 from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Update

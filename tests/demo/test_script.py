@@ -6,9 +6,9 @@ from collections import Counter
 from itertools import islice
 
 from leases.demo.names import ELECTIONS, NODES
-from leases.demo.schedule import FLAPPING, OPENING, Act, Cue, script
+from leases.demo.run import FLAPPING, OPENING, Act, Cue, script
+from leases.domain.figures import RULES
 from leases.domain.kind import Kind
-from leases.domain.past.flapping import RULES
 
 ELECTION_NAMES = {one.name for one in ELECTIONS}
 

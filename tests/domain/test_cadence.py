@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from leases.domain.cadence import EMPTY, WINDOW, median, samples, with_sample
+from leases.domain.phase import EMPTY, WINDOW, median, samples, with_sample
 
 
 def learned(*samples: float) -> float | None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from leases.domain.connection import Connection, ConnectionState
-from leases.domain.lease import ObjectName, is_number, number_of
-from leases.domain.node import first_label
+from leases.domain.lease import ObjectName, first_label, is_number, number_of
 from leases.domain.split_dict import PARTS, SplitDict
+from leases.domain.watched_times import Connection, ConnectionState
 from tests.support.values.leases import NOON, after
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leases.domain.bounded_time import EARLIEST, LATEST, after, in_utc, plus, span
+from leases.domain.steady_clock import EARLIEST, LATEST, after, in_utc, plus, span
 from tests.support.values.leases import NOON
 
 seconds = st.floats(allow_nan=False) | st.integers(-(2**70), 2**70)

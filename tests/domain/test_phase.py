@@ -9,14 +9,7 @@ import pytest
 
 from leases.domain.kind import Kind
 from leases.domain.lease import Lease
-from leases.domain.phase import (
-    Phase,
-    explain,
-    late_after,
-    next_turn,
-    phase_of,
-    wall_clock_expired,
-)
+from leases.domain.phase import Phase, explain, late_after, next_turn, phase_of, wall_clock_expired
 from tests.support.values.known_changes import Known
 from tests.support.values.leases import NOON, after, lease
 

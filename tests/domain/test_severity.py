@@ -6,9 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from leases.domain.kind import Kind
-from leases.domain.phase import Phase
-from leases.domain.severity import (
+from leases.domain.figures import (
     FLAPPING_SEVERITY,
     SEVERITY,
     TROUBLE,
@@ -17,6 +15,8 @@ from leases.domain.severity import (
     needs_attention,
     severity,
 )
+from leases.domain.kind import Kind
+from leases.domain.phase import Phase
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 

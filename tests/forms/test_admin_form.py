@@ -10,7 +10,7 @@ from django import forms
 from django.template.loader import render_to_string
 
 from dashboard.forms.admin_form import AdminForm
-from dashboard.forms.widgets import Dropdown, Moment, TextLine, WholeNumber
+from dashboard.forms.fields import Dropdown, Moment, TextLine, WholeNumber
 from leases.wire.status import Invalid, Status, StatusCause, StatusDetails
 
 

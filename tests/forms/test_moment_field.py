@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django import forms
 
-from dashboard.forms.moment_field import MomentField
+from dashboard.forms.fields import MomentField
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dashboard.forms.read_yaml import YamlProblem, read_yaml
+from dashboard.forms.yaml_form import YamlProblem, read_yaml
 
 TEXT = """\
 apiVersion: coordination.k8s.io/v1

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dashboard.forms.edit_form import API_NAMES, EditForm
-from leases.domain.edit.merge_patch import merged
-from leases.domain.edit.term import term_of
+from leases.domain.edit import merged, term_of
 from leases.domain.lease import MAX_INT32, Lease
 from leases.wire.microtime import format_microtime
 from tests.support.values.tracked_leases import NOW

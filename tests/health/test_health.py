@@ -7,7 +7,7 @@ import logging
 import pytest
 from django.test import Client
 
-from dashboard.configuration.version import VERSION
+from dashboard.config import VERSION
 from tests.support.board import a_lease, fill
 
 pytestmark = pytest.mark.django_db

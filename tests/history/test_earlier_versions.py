@@ -12,7 +12,7 @@ from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 from django.test import Client
 
-from dashboard.access.wall.links import find
+from dashboard.access.links import find
 from leases.models import IncidentRecord, KindOverride, VacancyMark
 from tests.history.databases.dump_today import WALL_TOKEN
 

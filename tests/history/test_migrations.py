@@ -10,12 +10,12 @@ from django.core.management import call_command
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
-from leases.domain.changes.change import Change
-from leases.history.change_row import WRITTEN, to_values
-from leases.history.read.find_changes import find
-from leases.history.read.find_incidents import find_incidents
-from leases.history.read.indexed_search import HistoryFilter
-from leases.history.write.insert_changes import write_changes
+from leases.domain.change import Change
+from leases.history.find_changes import find
+from leases.history.find_incidents import find_incidents
+from leases.history.indexed_search import HistoryFilter
+from leases.history.rows import WRITTEN, to_values
+from leases.history.write_batch import write_changes
 from tests.support.values.changes import T0, a_change
 from tests.support.values.incident_rows import incident_with, store
 

@@ -14,12 +14,11 @@ from django.db import connection
 from leases import models
 from leases.actions.audit import Intent, audited
 from leases.domain.lease import Lease, LeaseSpec, ObjectMeta
-from leases.history.database_text import from_stored, to_stored
-from leases.history.read import export, find_changes
-from leases.history.read.indexed_search import HistoryFilter, streams, take
-from leases.history.read.past_holders import ended_terms
-from leases.history.read.states_as_of import states_at
-from leases.history.write.write_batch import write_what_fits
+from leases.history import export, find_changes
+from leases.history.database import from_stored, to_stored
+from leases.history.indexed_search import HistoryFilter, streams, take
+from leases.history.states_as_of import ended_terms, states_at
+from leases.history.write_batch import write_what_fits
 from tests.support.recording import KEY
 from tests.support.values.batches import a_batch
 from tests.support.values.changes import T0, a_change

@@ -13,10 +13,9 @@ import pytest
 from leases.apiserver.resources import CLE_GATE
 from leases.apiserver.serving import LeaseApiServer
 from leases.domain.lease import ObjectName
-from leases.kube.candidates import candidates_of
 from leases.kube.cluster_source import parse_source
 from leases.kube.connect import connect
-from leases.kube.lease_client import LeaseClient
+from leases.kube.lease_client import LeaseClient, candidates_of
 from leases.wire.status import Forbidden, Unreachable
 from tests.kube.conftest import FAST
 from tests.support.api_client import LeaseApi

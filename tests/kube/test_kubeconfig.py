@@ -14,9 +14,8 @@ from typing import Any
 import pytest
 import yaml
 
-from leases.kube.cluster_source import parse_source
+from leases.kube.cluster_source import files_of, merged, parse_source
 from leases.kube.connect import connect
-from leases.kube.kubeconfig import files_of, merged
 from tests.kube.conftest import FAST
 from tests.support.following import list_whole
 from tests.support.scripted_api import ScriptedServer

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from leases.domain.node import Node
+from leases.domain.lease import Node
 from leases.kube.cluster_source import parse_source
 from leases.kube.connect import connect
-from leases.kube.nodes import TABLE, list_nodes
+from leases.kube.kube_objects import TABLE, list_nodes
 from leases.wire.status import Forbidden, Unreachable
 from tests.kube.conftest import FAST
 from tests.support.scripted_api import ScriptedServer, answer, status

@@ -10,9 +10,8 @@ import msgspec
 import pytest
 
 from leases.domain.lease import ObjectName
-from leases.kube.access_review import PATH as PATH_OF_REVIEWS
-from leases.kube.access_review import may
-from leases.kube.lease_client import LeaseClient, ReadOnly
+from leases.kube.lease_client import PATH as PATH_OF_REVIEWS
+from leases.kube.lease_client import LeaseClient, ReadOnly, may
 from leases.wire.status import (
     ApiError,
     Conflict,

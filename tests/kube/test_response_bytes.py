@@ -7,7 +7,7 @@ import socket
 
 import aiohttp
 
-from leases.kube.response_bytes import arrived_bytes, socket_of
+from leases.kube.http_session import arrived_bytes, socket_of
 
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n"
 

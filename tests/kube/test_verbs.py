@@ -18,7 +18,7 @@ from leases.kube.connect import connect
 from leases.kube.lease_client import LeaseClient
 from leases.kube.reflector import reflect
 from leases.wire.status import AlreadyExists, Conflict, Gone, Invalid, NotFound
-from leases.wire.watch_events import Applied, Connected, Deleted, ReflectorEvent
+from leases.wire.watch_decoding import Applied, Connected, Deleted, ReflectorEvent
 from tests.kube.conftest import FAST
 from tests.support.following import LIMIT, follow, list_whole, words_of
 

@@ -11,9 +11,8 @@ from typing import Any
 import uvicorn
 
 from leases.listener.limits import KIB, Limits
-from leases.listener.protocol import LimitedProtocol
+from leases.listener.protocol import LimitedProtocol, LimitedWebSocket
 from leases.listener.server import ListeningServer, listen
-from leases.listener.websocket import LimitedWebSocket
 
 LIMITS = Limits(
     head_bytes=64 * KIB,

@@ -11,10 +11,8 @@ from collections.abc import Iterator
 from contextlib import AsyncExitStack, contextmanager, suppress
 from dataclasses import replace
 
-from leases.listener.accept_connections import Acceptor
-from leases.listener.connections import Connections
-from leases.listener.limits import allow_open_files
-from leases.listener.server import listen
+from leases.listener.limits import Connections, allow_open_files
+from leases.listener.server import Acceptor, listen
 from tests.listener.port import LIMITS, UPGRADE, port_with, request, until
 
 

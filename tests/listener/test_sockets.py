@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 
 from leases.listener.limits import KIB
-from leases.listener.websocket import READ_BYTES
+from leases.listener.protocol import READ_BYTES
 from tests.listener.port import LIMITS, UPGRADE, Client, Port, port_with, request, until
 
 MASK = b"\x00\x00\x00\x00"

@@ -6,11 +6,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from dashboard.live.cluster_menu import ClusterMenu, MenuReader
 from dashboard.live.messages import Show
 from dashboard.live.page_reader import Drawings, PageReader
 from dashboard.live.publisher import Publisher
-from leases.domain.connection import Connection, ConnectionState
+from dashboard.live.shared_drawings import ClusterMenu, MenuReader
+from leases.domain.watched_times import Connection, ConnectionState
 from leases.tracking.store import Store
 from tests.support.board import a_lease, fill
 

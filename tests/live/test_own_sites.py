@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.db import OperationalError
 
-from dashboard.live.origin import (
+from dashboard.live.consumers import (
     NO_DATABASE,
     OTHER_SITE,
     UNKNOWN_HOST,

@@ -12,12 +12,12 @@ import pytest
 
 from dashboard import board as board_module
 from dashboard.live.publisher import KEPT_CHANGES, Publisher
-from dashboard.parts.kept.answer_cache import MAX_ANSWERS, AnswerCache
-from dashboard.parts.query.recent_changes import settled_seq
+from dashboard.parts.answer_cache import MAX_ANSWERS, AnswerCache
+from dashboard.parts.change_sentence import settled_seq
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.phase import Phase
-from leases.tracking.renewal_intervals import MAX_ASKED, RenewalLog
+from leases.tracking.renewals import MAX_ASKED, RenewalLog
 from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Update
 from tests.support.values.changes import T0, a_change

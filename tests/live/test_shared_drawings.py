@@ -12,12 +12,11 @@ import msgspec
 import pytest
 
 from dashboard.live import shared_drawings
-from dashboard.live.drawn_rows import Drawings, looks_alike
 from dashboard.live.publisher import ClusterHub
-from dashboard.live.shared_drawings import GROUPS, SharedRegions
+from dashboard.live.shared_drawings import GROUPS, Drawings, SharedRegions, looks_alike
 from leases.domain.steady_clock import Jump
 from leases.tracking.store import Store
-from leases.wire.watch_events import Applied, Listed
+from leases.wire.watch_decoding import Applied, Listed
 from tests.support.board import KEY, a_lease
 
 NOW = datetime.now(UTC)

@@ -12,7 +12,7 @@ from dashboard.live.publisher import ClusterHub
 from dashboard.live.shared_drawings import GROUPS, Drawn, SharedRegions
 from leases.domain.lease import Lease, LeaseSpec, ObjectMeta
 from leases.tracking.store import Store
-from leases.wire.watch_events import Applied, Deleted, Listed
+from leases.wire.watch_decoding import Applied, Deleted, Listed
 from tests.support.board import a_lease
 
 NOW = datetime.now(UTC)

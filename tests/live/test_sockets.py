@@ -12,13 +12,12 @@ from channels.routing import URLRouter
 from django.contrib.auth.models import AnonymousUser
 from django.utils import timezone
 
-from dashboard.access.wall import links
+from dashboard.access import links
 from dashboard.live import publisher
-from dashboard.live.origin import own_sites_only
-from dashboard.live.routing import urlpatterns
+from dashboard.live.consumers import own_sites_only, urlpatterns
 from leases.domain.lease import ObjectName
 from leases.domain.steady_clock import Jump
-from leases.wire.watch_events import Applied
+from leases.wire.watch_decoding import Applied
 from tests.support.board import KEY, a_lease, board, fill, member  # noqa: F401
 from tests.support.communicator import Socket
 from tests.support.values.changes import T0, a_change
@@ -188,7 +187,7 @@ async def test_a_program_that_does_not_read_loses_the_oldest_and_can_see_it(fill
 async def test_one_account_has_so_many_sockets_and_others_have_theirs(
     filled, operator, monkeypatch
 ):
-    monkeypatch.setattr("dashboard.live.socket_share.MAX_SOCKETS", 2)
+    monkeypatch.setattr("dashboard.live.publisher.MAX_SOCKETS", 2)
     open_ones = [socket(path, operator) for path in ("/c/a/live/changes/", "/c/b/live/page/")]
     for one in open_ones:
         await one.connect()

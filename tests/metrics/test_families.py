@@ -14,16 +14,16 @@ import yaml
 from django.test import Client
 
 from dashboard import clock
-from dashboard.metrics.elections import exposition
+from dashboard.metrics import election_series
 from dashboard.serving.runtime import Runtime
 from leases.domain.cause.clue import LateRenewal
 from leases.domain.cause.incident import Cause
-from leases.domain.connection import Connection, ConnectionState
 from leases.domain.lease import ObjectName
-from leases.history.write.recorder import StateSource
+from leases.domain.watched_times import Connection, ConnectionState
+from leases.history.recorder import StateSource
 from leases.tracking.tracked_lease import Update
 from leases.tracking.tracker import Tracker
-from leases.wire.watch_events import Applied, Bookmark, Connected, Disconnected, Listed
+from leases.wire.watch_decoding import Applied, Bookmark, Connected, Disconnected, Listed
 from tests.support.board import KEY, a_lease, fill
 from tests.support.metrics import samples
 from tests.support.values.changes import a_change
@@ -141,12 +141,12 @@ async def test_time_without_a_holder_counts_while_it_lasts_and_after(board: Runt
     assert tracked is not None
     assert tracked.gap_since is not None
     assert cluster.counters.election(tracked, tracked.gap_since + timedelta(seconds=7)) == (0, 7.0)
-    text = exposition([cluster], 10, tracked.gap_since + timedelta(seconds=7))
+    text = election_series([cluster], 10, tracked.gap_since + timedelta(seconds=7))
     assert re.search(r"^leaseboard_election_unheld_seconds_total\{.*\} 7\.000$", text, re.MULTILINE)
     heard_at = tracked.gap_since + timedelta(seconds=2)
     gone = Connection(state=ConnectionState.STALE, since=heard_at, heard_at=heard_at)
     live, cluster.store.connection = cluster.store.connection, gone
-    text = exposition([cluster], 10, tracked.gap_since + timedelta(seconds=7))
+    text = election_series([cluster], 10, tracked.gap_since + timedelta(seconds=7))
     assert re.search(r"^leaseboard_election_unheld_seconds_total\{.*\} 2\.000$", text, re.MULTILINE)
     cluster.store.connection = live
     found = samples()

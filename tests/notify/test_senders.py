@@ -13,10 +13,8 @@ import pytest
 from aiohttp import web
 from msgspec.structs import replace
 
-from leases.domain.notify.message import Stage, message_of
-from leases.domain.notify.target import Security, Sort, Target
-from leases.notify.http_sender import HttpSender
-from leases.notify.smtp_sender import send_mail
+from leases.domain.notify import Security, Sort, Stage, Target, message_of
+from leases.notify import HttpSender, send_mail
 from tests.support.receiving import http_receiver, smtp_receiver
 from tests.support.values.changes import T0
 from tests.support.values.incidents import an_incident

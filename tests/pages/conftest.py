@@ -6,11 +6,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from leases.domain.changes.change import Change, ChangeType
-from leases.domain.connection import Connection, ConnectionState
+from leases.domain.change import Change, ChangeType
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
-from leases.history.read import change_density
+from leases.domain.watched_times import Connection, ConnectionState
+from leases.history import change_counts
 from tests.support.board import KEY, a_lease, fill
 from tests.support.values.change_rows import to_row
 
@@ -21,7 +21,7 @@ HTMX = {"HX-Request": "true"}
 def nothing_counted():
     """Counts of the past are kept for minutes; the next test has another past."""
     yield
-    change_density._kept.clear()
+    change_counts._kept.clear()
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from threading import Event
 
 import pytest
 
-from dashboard.parts.kept.answer_cache import AnswerCache
+from dashboard.parts.answer_cache import AnswerCache
 
 SOON = 10.0  # seconds
 
@@ -24,7 +24,7 @@ def test_an_answer_is_kept_and_made_again_after_its_time():
 
 def test_an_answer_that_took_long_is_kept_longer(monkeypatch):
     clock = iter([100.0, 102.0, 121.0, 123.0, 124.0])
-    monkeypatch.setattr("dashboard.parts.kept.answer_cache.time.monotonic", lambda: next(clock))
+    monkeypatch.setattr("dashboard.parts.answer_cache.time.monotonic", lambda: next(clock))
     numbers = itertools.count()
     cache: AnswerCache[int] = AnswerCache(fresh=1.0, cost=10.0)
     # Made from 100 to 102 s, so kept until 122 s: asked at 121 s, and at 123 s.

@@ -6,8 +6,8 @@ from datetime import timedelta
 
 import pytest
 
+from dashboard.live.shared_drawings import CHANGES, render_change
 from dashboard.parts.change_sentence import change_line
-from dashboard.parts.frame.live_html import CHANGES, render_change
 from leases.domain.cause.incident import Cause
 from leases.domain.kind import Kind
 from tests.support.values.changes import T0, a_change

@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from dashboard.live.shared_drawings import CHANGES, render_change
 from dashboard.parts.change_sentence import WORDS, change_line, sentence
-from dashboard.parts.frame.live_html import CHANGES, render_change
-from leases.domain.changes.change import Change, ChangeType
+from leases.domain.change import Change, ChangeType
 from leases.domain.kind import Kind
 
 NOW = datetime(2026, 11, 20, 12, 4, 23, tzinfo=UTC)

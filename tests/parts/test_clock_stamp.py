@@ -8,7 +8,7 @@ import pytest
 from django.http import HttpRequest, HttpResponse
 from django.test import RequestFactory
 
-from dashboard.parts.frame.clock_stamp import ClockStamp
+from dashboard.parts.page_context import ClockStamp
 from dashboard.serving.tasks.clock_watch import ClockWatch
 from leases.domain.steady_clock import SteadyClock
 

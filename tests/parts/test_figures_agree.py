@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashboard.live.figures import figures_of
+from dashboard.live.messages import figures_of
 from dashboard.live.publisher import ClusterHub
-from dashboard.pages.overview.summary import overview
+from dashboard.pages.overview import summary
 from dashboard.parts.formatting import age, percent
 from dashboard.parts.node_summary import nodes_view
 from leases.domain.kind import Kind
@@ -49,7 +49,7 @@ def numbers(text: str) -> list[int]:
 
 @given(standings)
 def test_the_strip_adds_up_and_each_caption_agrees_with_its_figure(standing):
-    view = overview(hub_of(standing), NOW)
+    view = summary(hub_of(standing), NOW)
     strip = {kpi.figure: kpi for kpi in view.kpis if kpi.figure}
     if not standing:
         assert not strip  # nothing was read, so nothing is counted
@@ -70,7 +70,7 @@ def test_a_live_frame_says_what_the_whole_page_does(standing):
     hub = hub_of(standing)
     drawn = {
         kpi.figure: (kpi.value[0][0], kpi.detail, kpi.bad)
-        for kpi in overview(hub, NOW).kpis
+        for kpi in summary(hub, NOW).kpis
         if kpi.figure
     }
     assert figures_of(hub.store) == drawn

@@ -5,8 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from dashboard.parts.formatting import age
-from dashboard.parts.lease.forecast import forecast_view
-from dashboard.parts.lease.head import lease_view
+from dashboard.parts.lease_head import forecast_view, lease_view
 from leases.domain.kind import Kind
 from leases.domain.phase import Phase
 from tests.support.values.tracked_leases import NOW, tracked

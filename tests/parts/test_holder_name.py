@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dashboard.parts.holder_name import HUES, SHORT, holder_view
+from dashboard.parts.names import HUES, SHORT, holder_view
 
 UUID = "8c2e41f0-5b1d-4f0e-9a57-2d9a3c1b7e44"
 

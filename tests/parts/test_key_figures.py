@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import timedelta
 
 from dashboard.parts.key_figures import kpis, last_day
-from leases.domain.changes.change import Change, ChangeType
-from leases.domain.connection import Connection, ConnectionState
+from leases.domain.change import Change, ChangeType
 from leases.domain.kind import Kind
 from leases.domain.phase import Phase
-from leases.history.read.hourly_activity import Activity
+from leases.domain.watched_times import Connection, ConnectionState
+from leases.history.activity import Activity
 from tests.support.values.tracked_leases import NOW, tracked
 
 COUNTS = {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dashboard.parts.holder_name import HolderView
 from dashboard.parts.lane_labels import ShapeView
+from dashboard.parts.names import HolderView
 from dashboard.templatetags.lanes import lane_shapes
 
 HOSTILE = '"><script>1</script>&'

@@ -6,10 +6,9 @@ import msgspec
 import pytest
 from django.http import QueryDict
 
-from dashboard.parts.query import lease_search
-from dashboard.parts.query.lease_filter import read_filter, wants
-from dashboard.parts.query.lease_search import find
-from dashboard.parts.query.url_parameters import BadFilter
+from dashboard.parts import lease_filter
+from dashboard.parts.lease_filter import find, read_filter, wants
+from dashboard.parts.url_parameters import BadFilter
 from leases.domain.kind import Kind
 from leases.domain.lease import Lease, ObjectName
 from leases.domain.phase import Phase
@@ -151,8 +150,8 @@ def test_a_minus_turns_the_order():
 @pytest.mark.parametrize("column", ["name", "kind", "holder", "held", "renewed", "transitions"])
 def test_deep_pages_have_the_order_of_the_first(column, turned, monkeypatch):
     order = names(f"sort={turned}{column}")
-    monkeypatch.setattr(lease_search, "SORTED_WHOLE", 0)
-    monkeypatch.setattr(lease_search, "RUN", 2)
+    monkeypatch.setattr(lease_filter, "SORTED_WHOLE", 0)
+    monkeypatch.setattr(lease_filter, "RUN", 2)
     assert names(f"sort={turned}{column}") == order
 
 

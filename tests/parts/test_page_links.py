@@ -7,14 +7,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from dashboard.parts.holder_name import MAX_IDENTITY, holder_view
-from dashboard.parts.lease.page_links import (
-    LAST_HOUR,
-    ShownTime,
-    history_url,
-    holder_url,
-    timeline_url,
-)
+from dashboard.parts.names import MAX_IDENTITY, holder_view
+from dashboard.parts.page_links import LAST_HOUR, ShownTime, history_url, holder_url, timeline_url
 from dashboard.templatetags.board import holder_link
 from leases.domain.kind import Kind
 from tests.support.board import KEY

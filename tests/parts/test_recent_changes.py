@@ -7,19 +7,18 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 import pytest
 
-from dashboard.parts.change_sentence import change_line
-from dashboard.parts.query.recent_changes import (
+from dashboard.parts.change_sentence import (
+    change_line,
     changes_of,
     recent_changes,
     with_known_causes,
     with_unwritten,
 )
 from leases.domain.cause.incident import Cause, Member
-from leases.domain.changes.change import Change, ChangeType
-from leases.domain.changes.change_identity import identity
+from leases.domain.change import Change, ChangeType, identity
 from leases.domain.kind import Kind
-from leases.history.read import find_changes
-from leases.history.write.insert_changes import write_changes
+from leases.history import find_changes
+from leases.history.write_batch import write_changes
 from leases.tracking.tracked_lease import Update
 from tests.support.board import KEY
 from tests.support.values.incidents import open_incident

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dashboard.parts.lease.shown_name import WHOLE, cut_name, shown_name
+from dashboard.parts.names import WHOLE_NAME, cut_name, shown_name
 from leases.domain.lease import ObjectName
 from tests.support.board import a_lease, fill
 
@@ -77,7 +77,7 @@ def test_a_node_is_named_without_its_domain(board):
 
 
 def test_what_no_process_watches_is_cut_all_the_same():
-    key = ObjectName("apps", "x" * (WHOLE + 1))
+    key = ObjectName("apps", "x" * (WHOLE_NAME + 1))
     assert narrow(shown_name("nowhere", key)) == "xxxx…xxxxxx"
 
 

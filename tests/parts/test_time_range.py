@@ -7,14 +7,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.http import QueryDict
 
-from dashboard.charts.time_scale import Scale
-from dashboard.pages.timeline.lane_order import LanePage
-from dashboard.pages.timeline.navigation_links import timeline_links
-from dashboard.parts.frame.list_controls import ListLinks
-from dashboard.parts.frame.stretch_links import zoom_to
-from dashboard.parts.query.strip_steps import overview_of
-from dashboard.parts.query.time_range import range_for, read_timeline_filter, window
-from dashboard.parts.query.url_parameters import BadFilter
+from dashboard.charts.time_axis import Scale
+from dashboard.pages.timeline.lane_query import LanePage
+from dashboard.pages.timeline.view import timeline_links
+from dashboard.parts.changes_strip import overview_of
+from dashboard.parts.list_controls import ListLinks
+from dashboard.parts.time_range import range_for, read_timeline_filter, window, zoom_to
+from dashboard.parts.url_parameters import BadFilter
 from leases.domain.kind import Kind
 
 NOW = datetime(2026, 11, 20, 12, 4, 23, tzinfo=UTC)

@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 
-from dashboard.parts.kept import watched_cluster
+from dashboard.parts import watched_cluster
 from leases.domain.lease import Lease, ObjectName
-from leases.wire.watch_events import Applied
+from leases.wire.watch_decoding import Applied
 from tests.support.board import a_lease, fill
 
 NAMES = [ObjectName("default", f"lease-{number}") for number in range(5)]

@@ -8,8 +8,8 @@ from asgiref.testing import ApplicationCommunicator
 from django.db import OperationalError
 from django.test import Client
 
-from dashboard.live.origin import NO_DATABASE, UNKNOWN_HOST
-from dashboard.serving.lifespan import lifespan
+from dashboard.live.consumers import NO_DATABASE, UNKNOWN_HOST
+from dashboard.serving.runtime import lifespan
 from tests.support.board import member
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("board")]

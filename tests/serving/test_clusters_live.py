@@ -8,13 +8,7 @@ import urllib.error
 import pytest
 
 from tests.support.api_client import LeaseApi
-from tests.support.processes import (
-    Server,
-    free_port,
-    get,
-    serving,
-    wait_for,
-)
+from tests.support.processes import Server, free_port, get, serving, wait_for
 from tests.support.programs.lease_apis import context_file, history, lease_api
 from tests.support.signing_in import rows, signed_in
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from dashboard.config import ConfigError
-from dashboard.serving import lifespan, runtime
-from dashboard.serving.newer_database import NewerDatabase
-from leases.apiserver.start_refusal import CannotStart
+from dashboard.serving import runtime
+from dashboard.serving.data_directory import NewerDatabase
+from leases.apiserver.http.port import CannotStart
 
 
 class Server:
@@ -30,7 +30,7 @@ class Server:
 def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     found: list[str] = []
     for name in ("bound_connections", "check_database", "close_connections"):
-        monkeypatch.setattr(lifespan, name, lambda name=name: found.append(name))
+        monkeypatch.setattr(runtime, name, lambda name=name: found.append(name))
     return found
 
 
@@ -45,7 +45,7 @@ async def test_the_lifespan_opens_the_pool_runs_and_closes_in_order(calls, monke
 
     monkeypatch.setattr(runtime, "launch", launch)
     server = Server(calls)
-    await lifespan.lifespan({}, server.receive, server.send)
+    await runtime.lifespan({}, server.receive, server.send)
     assert calls == [
         "received", "bound_connections", "check_database", "launched", "lifespan.startup.complete",
         "received", "stopped", "close_connections", "lifespan.shutdown.complete",
@@ -61,7 +61,7 @@ async def test_a_start_that_fails_is_logged_and_ends_the_server(calls, monkeypat
 
     monkeypatch.setattr(runtime, "launch", launch)
     server = Server(calls)
-    await lifespan.lifespan({}, server.receive, server.send)
+    await runtime.lifespan({}, server.receive, server.send)
     assert calls == [
         "received", "bound_connections", "check_database", "close_connections",
         "lifespan.startup.failed",

@@ -17,27 +17,26 @@ from django.db import connections
 from django.db.models.signals import post_delete
 
 from dashboard import clock
-from dashboard.access.rights import rights_watch
-from dashboard.access.rights.rights import UserRight, WallRight
-from dashboard.access.wall import link_use
-from dashboard.configuration.cluster_specs import ClusterSpec
+from dashboard.access import links, rights_watch
+from dashboard.access.rights import UserRight, WallRight
+from dashboard.config import ClusterSpec
 from dashboard.serving import runtime
 from dashboard.serving.runtime import Options, Runtime
-from dashboard.serving.tasks import kind_overrides
+from dashboard.serving.tasks import cluster_watch
 from leases.apiserver.resources import CLE_GATE
-from leases.domain.connection import ConnectionState
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
+from leases.domain.watched_times import ConnectionState
 from leases.history.refused_rows import RefusedValue, What
-from leases.history.reliability.progress import NEVER
+from leases.history.reliability import NEVER
 from leases.kube.cluster_source import ClusterSource, SourceKind
-from leases.models import (
+from leases.models import (  # fmt: skip
     ChangeRecord,
     KindOverride,
     LeaseRecord,
     ReliabilityProgress,
     WallLink,
-)  # fmt: skip
+)
 from leases.tracking import kind_overrides as tracking_kinds
 from leases.wire.microtime import format_microtime
 from tests.support.values.change_rows import to_row
@@ -65,8 +64,8 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """What waits for a while does so only for a moment."""
     for room, name in (
         (runtime, "LOOK_SECONDS"),
-        (kind_overrides, "LOOK_SECONDS"),
-        (link_use, "WRITE_SECONDS"),
+        (cluster_watch, "LOOK_SECONDS"),
+        (links, "WRITE_SECONDS"),
         (rights_watch, "MIN_SPACING"),
     ):
         monkeypatch.setattr(room, name, 0.01)

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from dashboard.board import install_board, running_board
-from dashboard.configuration.cluster_specs import ClusterSpec
+from dashboard.config import ClusterSpec
 from dashboard.serving import runtime
 from dashboard.serving.runtime import Options, Runtime
 from leases.kube.cluster_source import ClusterSource, SourceKind

@@ -10,9 +10,9 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.db import connections
 
-from dashboard.configuration.cluster_specs import ClusterSpec
+from dashboard.config import ClusterSpec
 from dashboard.serving.runtime import Options, Runtime
-from leases.domain.connection import ConnectionState
+from leases.domain.watched_times import ConnectionState
 from leases.kube.backoff import Backoff
 from leases.kube.cluster_source import ClusterSource, SourceKind
 from leases.tracking.tracker import Tracker

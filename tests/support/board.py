@@ -13,12 +13,12 @@ from django.http import HttpRequest
 from django.test import Client
 
 from dashboard.board import install_board
-from dashboard.configuration.cluster_specs import ClusterSpec
+from dashboard.config import ClusterSpec
 from dashboard.serving.runtime import Options, Runtime
 from leases.domain.lease import Lease, LeaseSpec, ObjectMeta, ObjectName
 from leases.kube.cluster_source import ClusterSource, SourceKind
 from leases.tracking.store import Store
-from leases.wire.watch_events import Listed
+from leases.wire.watch_decoding import Listed
 
 KEY = ObjectName("kube-system", "scheduler")
 

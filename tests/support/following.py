@@ -11,7 +11,7 @@ from leases.domain.lease import Lease
 from leases.kube.backoff import Backoff
 from leases.kube.lease_client import PAGE, LeaseClient
 from leases.kube.reflector import reflect
-from leases.wire.watch_events import (
+from leases.wire.watch_decoding import (
     Applied,
     Arrived,
     Bookmark,

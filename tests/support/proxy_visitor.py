@@ -12,8 +12,7 @@ from django.http import HttpRequest
 from django.test import Client
 from django.test.client import ClientHandler
 
-from dashboard.access.proxy.accounts import refused_lately
-from dashboard.access.proxy.headers import PEER
+from dashboard.access.proxy import PEER, refused_lately
 
 PROXY, STRANGER = "10.20.0.1", "192.0.2.7"
 NAMED = {"X-Forwarded-User": "pia", "X-Forwarded-Groups": "all, watchers"}

@@ -8,12 +8,12 @@ from typing import Any
 import msgspec
 from hypothesis import strategies as st
 
-from leases.domain.changes.change import Change
+from leases.domain.change import Change
 from leases.domain.lease import Lease
-from leases.tracking.restore_checkpoint import read_remembered
+from leases.tracking.cluster_state import read_remembered
 from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Update
-from leases.wire.watch_events import Applied, Deleted, Listed, Renewed, WatchEvent
+from leases.wire.watch_decoding import Applied, Deleted, Listed, Renewed, WatchEvent
 from tests.support.values.leases import lease
 
 FIRST, LAST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)

@@ -13,7 +13,7 @@ from leases.domain.steady_clock import Jump
 from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Tracked, Update
 from leases.tracking.tracker import Tracker
-from leases.wire.watch_events import Applied, Connected, Disconnected, Listed
+from leases.wire.watch_decoding import Applied, Connected, Disconnected, Listed
 from tests.support.values.leases import after, lease
 
 KEY = lease().key

@@ -9,12 +9,12 @@ from datetime import datetime
 import msgspec
 from hypothesis import given, settings
 
-from dashboard.parts.lease.head import lease_view
-from dashboard.parts.lease.row import row_view
-from leases.domain.changes.change_identity import identity
-from leases.domain.past.terms import fold
-from leases.tracking.renewal_intervals import RenewalLog
-from leases.tracking.restore_checkpoint import read_remembered
+from dashboard.parts.lease_head import lease_view
+from dashboard.parts.lease_row import row_view
+from leases.domain.change import identity
+from leases.domain.terms import fold
+from leases.tracking.cluster_state import read_remembered
+from leases.tracking.renewals import RenewalLog
 from leases.tracking.tracked_lease import Tracked
 from tests.tracking.odd_histories import Follower, Step, odd_histories
 

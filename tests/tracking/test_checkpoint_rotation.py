@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from leases.domain.lease import Lease, LeaseSpec, ObjectMeta
 from leases.tracking.store import Store
-from leases.wire.watch_events import Applied, Listed
+from leases.wire.watch_decoding import Applied, Listed
 
 T0 = datetime(2026, 11, 1, 12, tzinfo=UTC)
 

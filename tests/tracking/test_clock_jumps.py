@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from leases.domain.changes.change import Change, ChangeType
-from leases.domain.connection import ConnectionState
+from leases.domain.change import Change, ChangeType
 from leases.domain.lease import Lease, ObjectName
 from leases.domain.phase import Phase
 from leases.domain.steady_clock import Jump
-from leases.tracking.renewal_intervals import RenewalLog
+from leases.domain.watched_times import ConnectionState
+from leases.tracking.renewals import RenewalLog
 from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Update
 from leases.tracking.tracker import Tracker
-from leases.wire.watch_events import (
+from leases.wire.watch_decoding import (
     Applied,
     Arrived,
     Connected,

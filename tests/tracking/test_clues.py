@@ -7,11 +7,10 @@ import json
 from pathlib import Path
 
 from leases.domain.cause.clue import Clue
-from leases.domain.changes.change import ChangeType
+from leases.domain.change import ChangeType
 from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Update
-from leases.wire.watch_decoding import read_event
-from leases.wire.watch_events import Applied, Arrived, Listed
+from leases.wire.watch_decoding import Applied, Arrived, Listed, read_event
 from tests.support.values.leases import NOON, after, lease
 from tests.tracking.tracker.conftest import Watched
 

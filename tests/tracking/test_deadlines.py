@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leases.domain.lease import ObjectName
-from leases.tracking.expiry.deadlines import Alarm, Deadlines
+from leases.tracking.deadlines import Alarm, Deadlines
 from tests.support.values.leases import after
 
 

@@ -9,7 +9,7 @@ from leases.domain.lease import ObjectName
 from leases.domain.phase import Phase
 from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Tracked
-from leases.wire.watch_events import Applied, Deleted, Listed
+from leases.wire.watch_decoding import Applied, Deleted, Listed
 from tests.support.values.leases import after, lease
 
 KEY = ObjectName("default", "controller")

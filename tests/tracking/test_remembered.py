@@ -5,9 +5,9 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from leases.tracking.restore_checkpoint import read_remembered
+from leases.tracking.cluster_state import read_remembered
 from leases.tracking.store import Store
-from leases.wire.watch_events import Listed
+from leases.wire.watch_decoding import Listed
 from tests.support.values.leases import after, lease
 
 

@@ -6,9 +6,9 @@ from datetime import timedelta
 
 import msgspec
 
-from leases.domain.cadence import EMPTY, with_sample
-from leases.tracking import renewal_intervals
-from leases.tracking.renewal_intervals import SLOT, SLOTS, RenewalLog
+from leases.domain.phase import EMPTY, with_sample
+from leases.tracking import renewals
+from leases.tracking.renewals import SLOT, SLOTS, RenewalLog
 from leases.tracking.tracked_lease import Tracked
 from tests.support.values.tracked_leases import NOW, tracked
 
@@ -94,7 +94,7 @@ def test_leases_that_are_no_longer_renewed_are_forgotten():
 
 
 def test_no_more_leases_are_followed_than_memory_is_meant_for(monkeypatch):
-    monkeypatch.setattr(renewal_intervals, "MAX_LEASES", 1)
+    monkeypatch.setattr(renewals, "MAX_LEASES", 1)
     log = RenewalLog()
     one = renewed(0, 2.0, seen=1)
     meta = msgspec.structs.replace(one.lease.metadata, name="other")
@@ -107,7 +107,7 @@ def test_no_more_leases_are_followed_than_memory_is_meant_for(monkeypatch):
 
 
 def test_a_lease_not_followed_shows_its_remembered_intervals_and_is_requested(monkeypatch):
-    monkeypatch.setattr(renewal_intervals, "MAX_ASKED", 1)
+    monkeypatch.setattr(renewals, "MAX_ASKED", 1)
     log = RenewalLog()
     assert [one.seconds for one in log.of(renewed(0, 2.0, 12.0, seen=9000))] == [2.0, 12.0]
     assert log.asked == [KNOWN.key]

@@ -7,14 +7,21 @@ from datetime import datetime, timedelta
 import msgspec
 import pytest
 
-from leases.domain.kind import RENEWED_SINCE, Kind, Verdict
+from leases.domain.kind import (
+    ALONE,
+    MADE_ANEW,
+    OTHER_HOLDER,
+    RENEWED_ALONE,
+    RENEWED_SINCE,
+    Kind,
+    Verdict,
+)
 from leases.domain.lease import Lease, ObjectName
-from leases.domain.past.settled_kind import ALONE, MADE_ANEW, OTHER_HOLDER, RENEWED_ALONE
 from leases.domain.phase import Phase
-from leases.tracking.restore_checkpoint import read_remembered
+from leases.tracking.cluster_state import read_remembered
 from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Tracked
-from leases.wire.watch_events import Applied, Deleted, Listed
+from leases.wire.watch_decoding import Applied, Deleted, Listed
 from tests.support.values.leases import after, lease
 
 KEY = ObjectName("default", "controller")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from leases.wire.go_numbers import parse_int, parse_uint
+from leases.wire.selectors import parse_int, parse_uint
 
 
 @pytest.mark.parametrize(

@@ -13,11 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leases.domain.lease import Lease
+from leases.wire.lines import Reader
 from leases.wire.microtime import format_microtime
-from leases.wire.renewal_fingerprints import Reader
 from leases.wire.status import Gone
-from leases.wire.watch_decoding import read_event
-from leases.wire.watch_events import Applied, Renewed
+from leases.wire.watch_decoding import Applied, Renewed, read_event
 from tests.support.values.leases import NOON
 
 STREAMS = Path(__file__).parent.parent / "conformance" / "streams"

@@ -8,11 +8,18 @@ import json
 import pytest
 
 from leases.domain.lease import ObjectName
-from leases.wire.renewal_fingerprints import Reader
+from leases.wire.lines import Reader
 from leases.wire.status import Unreachable
-from leases.wire.unreadable_leases import cut_list
-from leases.wire.watch_decoding import read_event, read_page
-from leases.wire.watch_events import Applied, Bookmark, Deleted, Renewed, Unreadable
+from leases.wire.watch_decoding import (
+    Applied,
+    Bookmark,
+    Deleted,
+    Renewed,
+    Unreadable,
+    cut_list,
+    read_event,
+    read_page,
+)
 
 DEEP = "[" * 5000 + "]" * 5000
 

@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 
-from leases.domain.bounded_time import EARLIEST, LATEST
+from leases.domain.steady_clock import EARLIEST, LATEST
 from leases.wire.status import ApiError, Gone, Unreachable
-from leases.wire.watch_decoding import read_event, read_lease, read_page
-from leases.wire.watch_events import Applied, Bookmark, Deleted
+from leases.wire.watch_decoding import Applied, Bookmark, Deleted, read_event, read_lease, read_page
 
 STREAMS = Path(__file__).parent.parent / "conformance" / "streams"
 

@@ -11,7 +11,7 @@ from django.core.management.base import CommandError
 from django.db import Error
 
 from dashboard import clock
-from dashboard.access.programs import api_tokens
+from dashboard.access import api_tokens
 from dashboard.access.security_log import SecurityEvent, record
 from dashboard.management.refusing import RefusingCommand, explain_database
 from leases.models import ApiToken

@@ -11,8 +11,7 @@ from django.conf import settings
 from django.core.management.base import CommandError
 
 from dashboard.access.security_log import SecurityEvent, record
-from dashboard.management.backups.copy_database import Damaged
-from dashboard.management.backups.write_backup import write_backup
+from dashboard.management.backups import Damaged, write_backup
 from dashboard.management.refusing import RefusingCommand
 
 

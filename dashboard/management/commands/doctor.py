@@ -15,17 +15,31 @@ from django.conf import settings
 from django.core.management.base import CommandError
 
 from dashboard import clock
-from dashboard.access.redaction import hide, redact
-from dashboard.config import PREFIX, Config, ConfigError, check_read_only
-from dashboard.configuration.cluster_specs import ClusterSpec, check_clusters, parse_cluster
-from dashboard.configuration.version import VERSION
-from dashboard.management.diagnosis.cluster import examine_cluster
-from dashboard.management.diagnosis.database import examine_database
-from dashboard.management.diagnosis.environment import DATA, examine_settings, set_aside
-from dashboard.management.diagnosis.finding import Finding, Level, worst
-from dashboard.management.diagnosis.machine import examine_disk, examine_memory, examine_port
-from dashboard.management.refusing import RefusingCommand
-from dashboard.serving.requests.ports import parse_port
+from dashboard.config import (
+    PREFIX,
+    VERSION,
+    ClusterSpec,
+    Config,
+    ConfigError,
+    check_clusters,
+    check_read_only,
+    parse_cluster,
+)
+from dashboard.log_lines import hide, redact
+from dashboard.management.cluster_diagnosis import examine_cluster
+from dashboard.management.diagnosis import (
+    DATA,
+    Finding,
+    Level,
+    examine_database,
+    examine_disk,
+    examine_memory,
+    examine_port,
+    examine_settings,
+    set_aside,
+    worst,
+)
+from dashboard.management.refusing import RefusingCommand, parse_port
 
 EXIT_CODES = {Level.OK: 0, Level.WARNING: 1, Level.PROBLEM: 2}
 MAX_SECONDS = 300.0

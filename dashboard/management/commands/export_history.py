@@ -12,10 +12,9 @@ from django.utils.dateparse import parse_datetime
 
 from dashboard.access.security_log import SecurityEvent, record
 from dashboard.management.refusing import RefusingCommand
-from dashboard.parts.query.url_parameters import BadFilter
-from dashboard.parts.query.url_time import read_moment
-from leases.history.read import export, find_changes
-from leases.history.read.indexed_search import HistoryFilter
+from dashboard.parts.url_parameters import BadFilter, read_moment
+from leases.history import export, find_changes
+from leases.history.indexed_search import HistoryFilter
 
 
 class Command(RefusingCommand):

@@ -11,13 +11,11 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from dashboard.config import ConfigError, load
-from dashboard.configuration.feature_gates import HELP, parse_gates
-from dashboard.management.refusing import RefusingCommand
-from dashboard.serving.requests.ports import parse_port, shown_path
+from dashboard.config import HELP, ConfigError, load, parse_gates
+from dashboard.management.refusing import RefusingCommand, parse_port, shown_path
+from leases.apiserver.http.port import CannotStart
 from leases.apiserver.serving import LeaseApiServer
-from leases.apiserver.start_refusal import CannotStart
-from leases.process_lock import InUse
+from leases.private_files import InUse
 
 # Objects made and not freed before the collector looks at them; Python's own is 700.
 GARBAGE = 20_000

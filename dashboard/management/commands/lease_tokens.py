@@ -11,8 +11,8 @@ from django.core.management.base import CommandError
 
 from dashboard.config import ConfigError, load
 from dashboard.management.refusing import RefusingCommand
-from leases.apiserver.auth.tokens import ROLES, TokenError, Tokens
-from leases.apiserver.start_refusal import CannotStart, explained
+from leases.apiserver.auth import ROLES, TokenError, Tokens
+from leases.apiserver.http.port import CannotStart, explained
 
 MIN_LENGTH = 8
 

@@ -11,12 +11,11 @@ from django.conf import settings
 from django.core.management.base import CommandError
 from django.db import connection
 
-from dashboard.management.backups.manifest import BadBackup
-from dashboard.management.backups.restore_backup import restore_backup
+from dashboard.management.backups import BadBackup, restore_backup
 from dashboard.management.refusing import RefusingCommand
-from dashboard.serving.history_lock import history_lock
+from dashboard.serving.data_directory import history_lock
 from leases.apiserver.serving import lock_of
-from leases.process_lock import InUse
+from leases.private_files import InUse
 
 
 class Command(RefusingCommand):

@@ -20,28 +20,32 @@ from django.db import connection
 from django.urls import reverse
 
 from dashboard import clock
-from dashboard.access.redaction import hide
+from dashboard.access import sign_in_links
+from dashboard.access.links import path_of, printed_wall_link
 from dashboard.access.security_log import SecurityEvent, record
-from dashboard.access.sign_in import links
-from dashboard.access.wall.links import path_of
-from dashboard.access.wall.printed_link import printed_wall_link
-from dashboard.config import Config, ConfigError, check_read_only
-from dashboard.configuration.cluster_specs import ClusterSpec, check_clusters, parse_cluster
-from dashboard.configuration.feature_gates import HELP, parse_gates
-from dashboard.management.refusing import RefusingCommand
+from dashboard.config import (
+    HELP,
+    ClusterSpec,
+    Config,
+    ConfigError,
+    check_clusters,
+    check_read_only,
+    parse_cluster,
+    parse_gates,
+)
+from dashboard.log_lines import hide
+from dashboard.management.refusing import LAST_PORT, RefusingCommand, parse_port, shown_path
 from dashboard.serving import runtime
-from dashboard.serving.history_lock import history_lock
-from dashboard.serving.requests.pages_port import DrainingServer, pages_server
-from dashboard.serving.requests.ports import LAST_PORT, parse_port, shown_path
-from dashboard.serving.requests.request_threads import at_work
-from dashboard.serving.static_files import collect
+from dashboard.serving.data_directory import history_lock
+from dashboard.serving.pages_port import DrainingServer, collect, pages_server
+from dashboard.serving.request_threads import at_work
+from leases.apiserver.http.port import CannotStart
 from leases.apiserver.serving import check_data
-from leases.apiserver.start_refusal import CannotStart
-from leases.history.write.replica_lock import turn
+from leases.history.database import turn
 from leases.kube.cluster_source import SourceKind
 from leases.kube.connect import connect
 from leases.listener.limits import allow_open_files
-from leases.process_lock import InUse
+from leases.private_files import InUse
 
 ADMIN = "admin"
 
@@ -259,7 +263,7 @@ def _sign_in(admin: User) -> str:
     """The path that signs the first admin in, and what there is to know about it."""
     if not admin.is_active:
         return f"{reverse('sign_in')}  (the account {admin} is deactivated: use your own)"
-    token = links.create(admin, now=clock.now())
+    token = sign_in_links.create(admin, now=clock.now())
     _record(f"sign-in link for {admin}")
     return f"{reverse('sign_in_by_link', args=[token])}  (once, within an hour, as {admin})"
 

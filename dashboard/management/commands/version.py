@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dashboard.configuration.version import VERSION
+from dashboard.config import VERSION
 from dashboard.management.refusing import RefusingCommand
 
 

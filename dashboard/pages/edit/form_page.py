@@ -1,9 +1,18 @@
-"""What the forms that write to one Lease share: check, dry run, preview, write, conflict."""
+"""What the forms that write to one Lease share: check, dry run, preview, write, conflict.
+
+The server's verdict on a write: the difference, its warnings, and what it would leave out.
+
+A Lease just read from the cluster, before the watch has reported its present term.
+
+What the forms that write to one Lease share: check, dry run, preview, write, conflict.
+"""
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any, ClassVar, Generic, TypeVar
 
+import msgspec
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import AbstractUser
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, QueryDict
@@ -12,23 +21,86 @@ from django.shortcuts import redirect, render
 from dashboard import clock
 from dashboard.access.guards import check_editor, check_writable, find_cluster
 from dashboard.forms.admin_form import AdminForm
-from dashboard.forms.collision import Collision, writers_of
-from dashboard.forms.pairs_field import press
-from dashboard.pages.edit.dry_run_verdict import verdict_view
-from dashboard.pages.edit.read_lease import as_read
+from dashboard.forms.fields import Collision, press, writers_of
 from dashboard.pages.edit.what_happens import WhatHappens
-from dashboard.parts.audit_intent import intent_of
-from dashboard.parts.kept.watched_cluster import WatchedCluster
-from dashboard.parts.kept.write_access import may_write
-from dashboard.parts.lease.row import row_view
+from dashboard.parts.audit_line import intent_of
+from dashboard.parts.formatting import shortened
+from dashboard.parts.lease_head import diff_lines, to_yaml, without_managed_fields
+from dashboard.parts.lease_row import row_view
+from dashboard.parts.watched_cluster import WatchedCluster
+from dashboard.parts.write_access import may_write
 from leases.actions.audit import AlreadySent
-from leases.actions.guarded_write import MAX_RETRIES, DryRun, Guard, Moved, dry_run, write_lease
-from leases.domain.edit.lease_write import LeaseWrite
-from leases.domain.edit.term import term_of
-from leases.domain.lease import ObjectName
+from leases.actions.write_lease import MAX_RETRIES, DryRun, Guard, Moved, dry_run, write_lease
+from leases.domain.edit import Kept, LeaseWrite, term_of
+from leases.domain.lease import Lease, ObjectName
+from leases.domain.phase import EMPTY, phase_of
 from leases.models import Edit
 from leases.tracking.tracked_lease import Tracked
 from leases.wire.status import ApiError, Conflict
+
+MAX_SHOWN = 160
+GATED = ("spec.strategy", "spec.preferredHolder")
+
+
+class VerdictView(msgspec.Struct, frozen=True, kw_only=True):
+    """`diff` has lines with their sign; `dropped` are sentences about fields it would not take."""
+
+    diff: list[tuple[str, str]]
+    warnings: tuple[str, ...]
+    dropped: tuple[str, ...]
+
+
+def verdict_view(verdict: DryRun) -> VerdictView:
+    return VerdictView(
+        diff=difference(verdict.before, verdict.after),
+        warnings=verdict.warnings,
+        dropped=tuple(_dropped(kept) for kept in verdict.not_taken),
+    )
+
+
+def difference(before: dict[str, Any], after: dict[str, Any]) -> list[tuple[str, str]]:
+    """Compare the spec, and other parts only if they differ."""
+    sides = [_lasting(side) for side in (before, after)]
+    parts = [part for part in sides[1] if part == "spec" or sides[0].get(part) != sides[1][part]]
+    texts = [to_yaml({part: side[part] for part in parts if part in side}) for side in sides]
+    return diff_lines(*texts)
+
+
+def _lasting(item: dict[str, Any]) -> dict[str, Any]:
+    """Without the fields that every write changes."""
+    item = without_managed_fields(item)
+    item["metadata"].pop("resourceVersion", None)
+    return item
+
+
+def _dropped(kept: Kept) -> str:
+    sent = shortened(_text(kept.sent), MAX_SHOWN)
+    if kept.got is not None:
+        got = shortened(_text(kept.got), MAX_SHOWN)
+        return f"{kept.path}: the server would make it {got} instead of {sent}."
+    why = ""
+    if kept.path in GATED:
+        why = " Its feature gate CoordinatedLeaderElection is off."
+    return f"{kept.path}: the server would silently drop {sent}.{why}"
+
+
+def _text(value: Any) -> str:
+    return "nothing" if value in (None, "") else str(value)
+
+
+def as_read(tracked: Tracked, current: Lease, now: datetime) -> Tracked:
+    observed_at = min(now, current.spec.renew_time or now)
+    read = tracked.replace(
+        lease=current,
+        observed_at=observed_at,
+        estimated=True,
+        renewals_seen=0,
+        intervals=EMPTY,
+        phase_since=observed_at,
+    )
+    held_since = None if read.holder is None else current.spec.acquire_time
+    return read.replace(phase=phase_of(read, now), held_since=held_since)
+
 
 STATUS_OF_ERROR = {0: 502, 401: 502, 403: 502, 404: 404, 409: 409, 422: 422}
 

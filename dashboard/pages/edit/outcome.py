@@ -1,4 +1,11 @@
-"""What truly happened after a write, as the watch reported it."""
+"""The page after a write: what truly happened, as the watch reported it.
+
+What truly happened after a delete, as the watch reported it.
+
+What truly happened after a write, as the watch reported it.
+
+The page after a write: what the watch has reported since.
+"""
 
 from __future__ import annotations
 
@@ -7,19 +14,53 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
+from django.http import Http404, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
 
-from dashboard.pages.edit.outcome_of_delete import sentences_of_delete, since_delete
+from dashboard import clock
+from dashboard.access.guards import ClusterRequest, viewer_required
+from dashboard.access.roles import READ_TRAIL
 from dashboard.pages.edit.what_happens import short
-from dashboard.parts.change_sentence import ChangeLine, change_line
+from dashboard.parts.change_sentence import ChangeLine, change_line, changes_of
 from dashboard.parts.formatting import age, fine_clock, shortened
-from leases.actions.delete_lease import ACTION as DELETE
-from leases.domain.changes.change import Change, ChangeType
-from leases.domain.edit.lease_write import FieldEdit, HandOver, Release, YamlEdit
-from leases.domain.edit.merge_patch import MISSING, at_path
-from leases.domain.lease import Lease, number_of
+from dashboard.parts.lease_row import lease_url, row_view
+from leases.actions.write_lease import DELETE
+from leases.domain.change import Change, ChangeType
+from leases.domain.edit import MISSING, FieldEdit, HandOver, Release, YamlEdit, at_path
+from leases.domain.lease import Lease, ObjectName, number_of
 from leases.models import Edit
 from leases.tracking.tracked_lease import Tracked
 from leases.wire.microtime import format_microtime
+
+
+def since_delete(row: Edit, changes: Sequence[Change]) -> list[Change]:
+    """The deletion and the changes after it, oldest first. `changes` are newest first.
+
+    The deletion has a later resourceVersion than the one that the delete required.
+    """
+    required = number_of(row.request.get("resource_version"))
+    found = [one for one in reversed(changes) if number_of(one.resource_version) >= required]
+    first = next((n for n, one in enumerate(found) if one.change is ChangeType.DELETED), len(found))
+    return found[first:]
+
+
+def sentences_of_delete(since: Sequence[Change], now: datetime) -> Iterator[str]:
+    """Who made it anew, and how soon."""
+    if not since:
+        yield "The watch has not reported it yet."
+        return
+    deleted_at = since[0].at
+    anew = next((one for one in since if one.change is ChangeType.CREATED), None)
+    if anew is None:
+        yield f"Nobody has made it anew since, for {age((now - deleted_at).total_seconds())}."
+        return
+    later = age((anew.at - deleted_at).total_seconds())
+    if anew.holder is None:
+        yield f"Somebody made it anew {later} later, without a holder."
+    else:
+        yield f"{short(anew.holder)} made it anew {later} later."
+
 
 SETTLED = timedelta(seconds=30)  # after this long the page no longer looks by itself
 MAX_SHOWN = 80
@@ -185,3 +226,33 @@ def _as_document(lease: Lease) -> dict[str, Any]:
 
 def _text(value: Any) -> str:
     return "not set" if value in (None, "") else shortened(str(value), MAX_SHOWN)
+
+
+CHANGES = 20
+
+
+@require_safe
+@viewer_required
+def lease_outcome(
+    request: ClusterRequest, cluster: str, namespace: str, name: str, number: int
+) -> HttpResponse:
+    key = ObjectName(namespace, name)
+    row = Edit.objects.filter(pk=number, cluster=cluster, namespace=namespace, name=name).first()
+    if row is None or not (row.user == request.user or request.user.has_perm(READ_TRAIL)):
+        raise Http404(f"No write {number} of {key} in {cluster} is known.")
+    now = clock.now()
+    as_of = request.cluster.as_of(now)
+    tracked = request.cluster.store.get(key)
+    _, changes = changes_of(cluster, key, CHANGES)
+    context = {
+        "key": str(key),
+        "namespace": namespace,
+        "name": name,
+        "url": lease_url(cluster, key),
+        "edit": row,
+        "outcome": outcome_of(row, tracked, changes, now),
+        "lease": tracked,
+        "row": row_view(cluster, tracked, as_of) if tracked else None,
+        "read_at": as_of,
+    }
+    return render(request, "forms/outcome.html", context)

@@ -13,16 +13,9 @@ from datetime import datetime
 import msgspec
 
 from dashboard.parts.formatting import age, seconds
-from dashboard.parts.holder_name import holder_view
-from leases.domain.edit.lease_write import FieldEdit, is_coordinated
-from leases.domain.election.takeover_forecast import (
-    ANSWER,
-    REQUEUE,
-    RETRY_SHARE,
-    STRETCH,
-    Outlook,
-    forecast,
-)
+from dashboard.parts.names import holder_view
+from leases.domain.edit import FieldEdit, is_coordinated
+from leases.domain.election import ANSWER_SECONDS, REQUEUE, RETRY_SHARE, STRETCH, Outlook, forecast
 from leases.domain.kind import Kind
 from leases.domain.lease import Lease
 from leases.domain.phase import DEADLINE_SHARE, Phase, trusted_cadence
@@ -73,7 +66,7 @@ def of_release(tracked: Tracked, now: datetime) -> WhatHappens:
         said = "Until then whoever watches the heartbeat sees no holder; if none comes, it is lost."
         return WhatHappens(title, (said,), "late")
     if known.outlook is Outlook.COORDINATED:
-        title = f"The API server gives it to its best candidate within {seconds(ANSWER)}"
+        title = f"The API server gives it to its best candidate within {seconds(ANSWER_SECONDS)}"
         return WhatHappens(title, tuple(_after_the_holder(known)), "late")
     if known.phase is Phase.EXPIRED:
         title = f"Silent for {age(known.silent)}: the holder is probably gone"
@@ -95,7 +88,7 @@ def of_hand_over(tracked: Tracked, to: str, now: datetime) -> WhatHappens:
     lease = tracked.lease
     if is_coordinated(lease):
         stops = f"preferredHolder is set: {known.holder} stops renewing within {known.overlap}."
-        wait = seconds(REQUEUE + ANSWER)
+        wait = seconds(REQUEUE + ANSWER_SECONDS)
         then = f"Then the API server gives it to {name}, if that is a candidate, within {wait}."
         return WhatHappens(f"The API server ends the term of {known.holder}", (stops, then), "late")
     count = lease.spec.lease_transitions or 0

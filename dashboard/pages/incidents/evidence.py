@@ -1,24 +1,148 @@
-"""The evidence of an incident: each sentence with links to what it names, and its moment."""
+"""The evidence of an incident with links, its lanes, and who was affected.
+
+Who was affected by an incident: each Lease with its holder before and after.
+
+The evidence of an incident: each sentence with links to what it names, and its moment.
+
+The timeline of an incident: a lane for each Lease involved, made from the stored changes.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import Any
 from urllib.parse import urlencode
 
 import msgspec
 from django.urls import reverse
 
-from dashboard.charts.time_scale import Scale, percent
+from dashboard.charts.lanes import shapes
+from dashboard.charts.time_axis import Scale, percent, ticks
 from dashboard.parts.cause_words import SOURCE_WORDS
-from dashboard.parts.formatting import capitalized, shortened
+from dashboard.parts.formatting import age, capitalized, counted, shortened, span_of, when
 from dashboard.parts.incident_line import visible
-from dashboard.parts.lease.page_links import ShownTime, holder_url
-from dashboard.parts.lease.row import lease_url
+from dashboard.parts.lane_labels import lane_marks, shape_view
+from dashboard.parts.lease_row import lease_url
+from dashboard.parts.names import HolderView, ShownName, holder_view, shown_name
+from dashboard.parts.page_links import ShownTime, holder_url, lease_url_at
+from dashboard.parts.time_range import SHORTEST
 from leases.domain.cause.incident import Incident, Source
-from leases.domain.changes.change import Change
+from leases.domain.change import COUNTED_ONCE, Change, ChangeType
+from leases.domain.figures import LONG_GAP_SECONDS
+from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
+from leases.domain.terms import Life, PastPhase, Term, as_of, fold
+
+_TO_NOBODY = (ChangeType.EXPIRED, ChangeType.RELEASED)
+_BEGINS = COUNTED_ONCE | {ChangeType.CREATED, ChangeType.RECOVERED}
+
+
+class AffectedLease(msgspec.Struct, frozen=True, kw_only=True):
+    """One Lease of an incident. `changes` is empty if none of them is stored with the incident.
+
+    `lost` is its time without a holder in seconds, `longest` the longest part of it in one piece;
+    `open` says that it goes on.
+    """
+
+    key: ObjectName
+    changes: tuple[Change, ...]
+    before: str | None
+    after: str | None
+    lost: float
+    longest: float
+    open: bool
+
+    @property
+    def silent(self) -> bool:
+        """Whether it is a heartbeat: nobody could have taken it over."""
+        return bool(self.changes) and self.changes[0].kind is Kind.HEARTBEAT
+
+    @property
+    def lost_words(self) -> str:
+        if not self.lost:
+            return "never without a holder"
+        return f"without a holder for {age(self.lost)}{' so far' if self.open else ''}"
+
+
+class AffectedLine(msgspec.Struct, frozen=True, kw_only=True):
+    """A row of the table."""
+
+    key: ObjectName
+    shown: ShownName
+    url: str
+    known: bool
+    before: HolderView | None
+    after: HolderView | None
+    lost: str
+    bad: bool
+
+
+def affected_leases(
+    incident: Incident, story: Iterable[Change], now: datetime
+) -> list[AffectedLease]:
+    """Every Lease of the incident, the longest without a holder first."""
+    changes: dict[ObjectName, list[Change]] = {key: [] for key in incident.leases}
+    for change in sorted(story, key=lambda one: (one.at, one.observed_at)):
+        changes.setdefault(ObjectName(change.namespace, change.name), []).append(change)
+    end = incident.ended or now
+    found = [_affected(key, some, end) for key, some in changes.items()]
+    return sorted(found, key=lambda one: (-one.lost, not one.changes, one.key))
+
+
+def affected_line(cluster: str, one: AffectedLease) -> AffectedLine:
+    return AffectedLine(
+        key=one.key,
+        shown=shown_name(cluster, one.key),
+        url=lease_url(cluster, one.key),
+        known=bool(one.changes),
+        before=holder_view(one.before),
+        after=holder_view(one.after),
+        lost=_lost_in_short(one),
+        bad=one.lost >= LONG_GAP_SECONDS,
+    )
+
+
+def _lost_in_short(one: AffectedLease) -> str:
+    if not one.lost:
+        return ""
+    return f"{'silent ' if one.silent else ''}{age(one.lost)}{' so far' if one.open else ''}"
+
+
+def _affected(key: ObjectName, changes: Sequence[Change], end: datetime) -> AffectedLease:
+    if not changes:
+        return AffectedLease(
+            key=key, changes=(), before=None, after=None, lost=0.0, longest=0.0, open=False
+        )
+    first, last = changes[0], changes[-1]
+    expired = first.change is ChangeType.EXPIRED
+    gaps = _gaps(changes, end)
+    gone = (*_TO_NOBODY, ChangeType.DELETED)
+    return AffectedLease(
+        key=key,
+        changes=tuple(changes),
+        before=first.previous_holder or (first.holder if expired else None),
+        after=None if last.change in gone else last.holder,
+        lost=sum(gaps),
+        longest=max(gaps, default=0.0),
+        open=last.change in _TO_NOBODY,
+    )
+
+
+def _gaps(changes: Sequence[Change], end: datetime) -> list[float]:
+    """The times without a valid holder in seconds, also the one that goes on at the end."""
+    gaps, since = [], None
+    for change in changes:
+        if change.change in _TO_NOBODY:
+            since = since or change.at
+        elif change.change in _BEGINS:
+            gaps.append(change.gap_seconds or 0.0)
+            since = None
+        elif change.change is ChangeType.DELETED:
+            since = None
+    return gaps if since is None else [*gaps, max(0.0, (end - since).total_seconds())]
+
 
 MAX_SENTENCE = 1000  # characters
 MAX_LINKED = 40  # characters of a name in a sentence
@@ -166,3 +290,114 @@ def _moment(sentence: str, incident: Incident) -> datetime | None:
 def _changes_around(cluster: str, at: datetime) -> str:
     time = ShownTime(since=at - _MINUTE, until=at + _MINUTE).of_history()
     return f"{reverse('history', args=[cluster])}?{urlencode(time)}"
+
+
+MAX_LANES = 40
+SHAPES = 24  # of one lane
+_AROUND = 0.12  # of the incident's length, shown before and after it
+_LEAST = timedelta(seconds=5)
+_LINGERS = 3  # times as long as its changes took: what is shown after the last of them
+_BEFORE = {
+    ChangeType.EXPIRED: ChangeType.EXPIRED,
+    ChangeType.RELEASED: ChangeType.RELEASED,
+    ChangeType.DELETED: ChangeType.DELETED,
+    ChangeType.REPLACED: ChangeType.REPLACED,
+    ChangeType.TAKEN_OVER: ChangeType.EXPIRED,
+}
+_STOOD = {
+    PastPhase.HELD: ("held", "st-held", "held"),
+    PastPhase.EXPIRED: ("expired", "st-expired", "expired"),
+    PastPhase.VACANT: ("vacant", "st-vacant", "vacant"),
+    PastPhase.DELETED: ("deleted", "st-deleted", "deleted"),
+    PastPhase.UNKNOWN: ("deleted", "i-minus", "unknown"),
+}
+
+
+def scale_of(incident: Incident, story: Sequence[Change], now: datetime) -> Scale:
+    """The incident with a little of the time around it, in whole seconds. Of one that lasts much
+    longer than its changes came, only the beginning.
+    """
+    end, began = incident.ended or now, incident.began
+    if story:
+        last = max(change.at for change in story)
+        end = min(end, last + _LINGERS * max(_LEAST, last - began))
+    around = max(_LEAST, (end - began) * _AROUND)
+    until = max(began, min(now, end + around))
+    since = min(began - around, until - SHORTEST).replace(microsecond=0)
+    return Scale(since, until)
+
+
+def lane_chart(
+    incident: Incident, affected: Sequence[AffectedLease], now: datetime
+) -> dict[str, Any]:
+    """The lanes of the Leases that were worst off, their axis, and the incident's stretch."""
+    scale = scale_of(incident, [change for one in affected for change in one.changes], now)
+    begins, ends = scale.x(incident.began), scale.x(incident.ended or now)
+    shown = [one for one in affected if one.changes][:MAX_LANES]
+    return {
+        "scale": scale,
+        "ticks": ticks(scale, most=7),
+        "x": percent(begins),
+        "width": percent(max(0.3, ends - begins)),
+        "lanes": [_lane(incident.cluster, one, scale, now) for one in shown],
+        "more": len(affected) - len(shown),
+        "length": span_of(timedelta(seconds=int(scale.length.total_seconds()))),
+        "cut": scale.until < (incident.ended or now),
+    }
+
+
+def life_of(changes: Sequence[Change], since: datetime) -> Life:
+    """What the changes say, with the term that the first of them ended."""
+    life, first = fold(changes), changes[0]
+    holder = first.previous_holder or (first.holder if first.change is ChangeType.EXPIRED else None)
+    ended = _BEFORE.get(first.change)
+    if holder is None or ended is None or first.at <= since:
+        return life
+    until = first.at if first.gap_seconds is None else _gap_began(first)
+    earlier = Term(
+        holder=holder,
+        uid=first.uid,
+        began=None,
+        since=since,
+        until=max(since, until),
+        ended=ended,
+        observed_at=first.observed_at,
+    )
+    return msgspec.structs.replace(life, terms=(earlier, *life.terms))
+
+
+def _gap_began(change: Change) -> datetime:
+    return change.at - timedelta(seconds=change.gap_seconds or 0.0)
+
+
+def _lane(cluster: str, one: AffectedLease, scale: Scale, now: datetime) -> dict[str, Any]:
+    """As timeline/_lane.html needs it."""
+    life = life_of(one.changes, scale.since)
+    drawn = shapes(life, scale, most=SHAPES)
+    standing = as_of(life, scale.until)
+    css, icon, word = _STOOD[standing.phase]
+    holder = holder_view(standing.holder) if standing.phase is PastPhase.HELD else None
+    time = ShownTime(since=scale.since, until=scale.until)
+    return {
+        "key": str(one.key),
+        "namespace": one.key.namespace,
+        "name": one.key.name,
+        "shown": shown_name(cluster, one.key),
+        "url": lease_url_at(cluster, one.key, time),
+        "kind": one.changes[0].kind.value,
+        "dot": {"css": css, "icon": icon, "title": f"{word} at {when(scale.until, now)}"},
+        "before": "unknown",
+        "shapes": tuple(
+            shape_view(shape, now, zoom=lambda *_: "", end=scale.until) for shape in drawn
+        ),
+        "marks": lane_marks(life, (), scale, now),
+        "role": "img",
+        "says": f"{one.key}: {counted(len(one.changes), 'change')}, {one.lost_words}.",
+        "as_of": {
+            "holder": holder,
+            "word": {"expired": "no holder", "vacant": "no holder"}.get(word, word),
+            "title": word,
+            "css": "" if holder else "none" if word in ("expired", "vacant") else "absent",
+        },
+        "holder_url": "",
+    }

@@ -1,4 +1,9 @@
-"""Elections whose renewals came close to running out in the last hour: they will be lost next."""
+"""Elections whose renewals came close to running out in the last hour.
+
+Elections whose renewals came close to running out in the last hour: they will be lost next.
+
+The elections that came closest to running out in the last hour.
+"""
 
 from __future__ import annotations
 
@@ -8,19 +13,25 @@ from math import inf
 from typing import Any
 
 import msgspec
+from django.http import HttpResponse
+from django.views.decorators.http import require_safe
 
-from dashboard.parts.all_clear import Calm
+from dashboard import clock
+from dashboard.access.guards import ClusterRequest, viewer_required
+from dashboard.parts import responses
+from dashboard.parts.answer_cache import AnswerCache
 from dashboard.parts.formatting import age, counted, seconds, when
-from dashboard.parts.holder_name import HolderView, holder_view
-from dashboard.parts.kept.answer_cache import AnswerCache
-from dashboard.parts.kept.watched_cluster import WatchedCluster
-from dashboard.parts.lease.row import lease_url
-from dashboard.parts.lease.shown_name import ShownName, shown_name
-from leases.domain.connection import ConnectionState
+from dashboard.parts.key_figures import Calm
+from dashboard.parts.lease_row import lease_url
+from dashboard.parts.list_controls import ListLinks
+from dashboard.parts.names import HolderView, ShownName, holder_view, shown_name
+from dashboard.parts.url_parameters import LARGEST_PAGE, BadFilter, ListFilter, number, page_number
+from dashboard.parts.watched_cluster import WatchedCluster
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.phase import DEADLINE_SHARE, Phase
-from leases.tracking.renewal_intervals import SLOT, SLOTS, LongestInterval
+from leases.domain.watched_times import ConnectionState
+from leases.tracking.renewals import SLOT, SLOTS, LongestInterval
 from leases.tracking.tracked_lease import Tracked
 from leases.wire.microtime import format_microtime, microtime_or_none
 
@@ -204,3 +215,48 @@ def _longest(intervals: Sequence[LongestInterval], now: datetime) -> list[float]
 
 def _tenths(length: float) -> str:
     return f"{length:.1f} s" if length < 100 else age(length)
+
+
+PAGE_SIZE = 50
+TEMPLATES = ("incidents/near_misses.html", "incidents/_near_misses.html")
+
+
+class NearMissFilter(ListFilter, frozen=True, kw_only=True):
+    """A page of the list."""
+
+    PARAMETERS = {"limit": "limit", "page": "page"}
+    limit: int = PAGE_SIZE
+
+
+@require_safe
+@viewer_required
+def near_misses_page(request: ClusterRequest, cluster: str) -> HttpResponse:
+    """The closest to running out first, as a page or JSON."""
+    now = clock.now()
+    try:
+        answer_as = responses.read_format(request)
+        wanted = NearMissFilter(
+            page=page_number(request.GET),
+            limit=number(request.GET, "limit", default=PAGE_SIZE, largest=LARGEST_PAGE),
+        )
+    except BadFilter as error:
+        if request.GET.get("format") == "json":
+            return responses.json({"error": str(error)}, status=400)
+        context: dict[str, Any] = {"error": str(error), "clear_url": request.path}
+        return responses.page(request, *TEMPLATES, context, status=400)
+    found = near_misses(request.cluster, now)
+    page, rows = wanted.page_of(len(found))
+    links = ListLinks(request.path, wanted)
+    if answer_as == "json":
+        url = responses.next_page_url(request, number=page, limit=wanted.limit, total=len(found))
+        items = [near_miss_item(cluster, one) for one in found[rows]]
+        return responses.items(
+            items, total=len(found), next_url=url, now=now, known=request.cluster
+        )
+    context = {
+        "misses": [near_miss_line(cluster, one, now) for one in found[rows]],
+        "pager": links.pager(page, len(found)),
+        "json_url": links.json_url(),
+        "calm": none_near(request.cluster, now),
+    }
+    return responses.page(request, *TEMPLATES, context, query=wanted.query())

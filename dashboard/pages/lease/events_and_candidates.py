@@ -1,4 +1,9 @@
-"""What the cluster knows beside the Lease: the writers of its fields, Events, candidates."""
+"""What the cluster knows beside the Lease: the writers of its fields, Events, candidates.
+
+What the cluster knows beside the Lease: the writers of its fields, Events, candidates.
+
+Ask the cluster for Events, writers and candidates; the Lease's page loads them afterwards.
+"""
 
 from __future__ import annotations
 
@@ -7,20 +12,20 @@ from datetime import datetime
 from typing import Any
 
 import msgspec
+from asgiref.sync import sync_to_async
+from django.http import HttpRequest, HttpResponseBase
+from django.shortcuts import render
+from django.utils.cache import patch_vary_headers
+from django.views.decorators.http import require_safe
 
+from dashboard import clock
+from dashboard.access.guards import check_view, find_cluster
 from dashboard.parts.formatting import age, utc, when
-from dashboard.parts.holder_name import holder_view
-from dashboard.parts.kept.cluster_questions import ClusterAnswers, NoAnswer
-from leases.domain.election.candidates import (
-    Candidate,
-    CandidateState,
-    ElectionOutcome,
-    elect,
-    standing,
-)
-from leases.domain.lease import AwareDatetime, Lease
-from leases.kube.evidence.holder_place import HolderPlace
-from leases.kube.evidence.kube_objects import KubeEvent
+from dashboard.parts.names import holder_view
+from dashboard.parts.watched_cluster import ClusterAnswers, NoAnswer, ask
+from leases.domain.election import Candidate, CandidateState, ElectionOutcome, elect, standing
+from leases.domain.lease import AwareDatetime, Lease, ObjectName
+from leases.kube.kube_objects import HolderPlace, KubeEvent
 
 
 class ClusterTime(msgspec.Struct, frozen=True):
@@ -132,3 +137,28 @@ def _candidate(
         "says": says,
         "phase": phase,
     }
+
+
+@require_safe
+async def lease_asked(
+    request: HttpRequest, cluster: str, namespace: str, name: str
+) -> HttpResponseBase:
+    """The answers as a part of the Lease's page, or as a page of their own."""
+    refusal = await sync_to_async(check_view)(request)
+    if refusal is not None:
+        return refusal
+    watched = request.cluster = find_cluster(cluster)  # type: ignore[attr-defined]
+    key = ObjectName(namespace, name)
+    asked = await ask(watched, key)
+    tracked = watched.store.get(key)
+    lease = tracked.lease if tracked else None
+    context = {
+        "namespace": namespace,
+        "name": name,
+        "asked": asked_view(asked, lease, clock.now()),
+    }
+    part = request.htmx and not request.htmx.history_restore_request  # type: ignore[attr-defined]
+    template = "leases/_asked.html" if part else "leases/asked.html"
+    response = await sync_to_async(render)(request, template, context)
+    patch_vary_headers(response, ["HX-Request"])
+    return response

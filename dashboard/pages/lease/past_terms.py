@@ -1,29 +1,99 @@
-"""Who held a Lease over a range: its lane, its terms and their statistics."""
+"""Who held a Lease over a range, and how regularly it was renewed.
+
+Read the past of one Lease over a range from history.
+
+Who held a Lease over a range: its lane, its terms and their statistics.
+
+Read from a URL which stretch of a Lease's past is wanted, and link to others.
+
+How regularly a Lease was renewed lately, as a chart and in words.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
-from dashboard.charts.lane_geometry import fog, shapes
-from dashboard.charts.time_scale import Scale
-from dashboard.charts.time_ticks import ticks
-from dashboard.pages.lease.past_terms_query import LeasePast
-from dashboard.parts.formatting import age, counted, percent, span_of, thousands, when
-from dashboard.parts.frame.stretch_links import Zoom
-from dashboard.parts.holder_name import holder_view
-from dashboard.parts.lane_labels import (
-    how_ended,
-    lane_marks,
-    lane_role,
-    shape_view,
-    until_when,
+import msgspec
+from django.http import QueryDict
+
+from dashboard.charts.histograms import MAX_BARS, RenewalChart, renewal_chart
+from dashboard.charts.lanes import BusyTime, fog, shapes
+from dashboard.charts.time_axis import Scale, ticks
+from dashboard.parts.formatting import (
+    age,
+    clock,
+    counted,
+    percent,
+    rough,
+    seconds,
+    span_of,
+    thousands,
+    when,
 )
-from dashboard.parts.query.time_range import TimeRange
-from leases.domain.past.term_statistics import Statistics
-from leases.domain.past.terms import Gap, Life, Term
-from leases.domain.severity import LONG_GAP_SECONDS
+from dashboard.parts.lane_labels import how_ended, lane_marks, lane_role, shape_view, until_when
+from dashboard.parts.lease_row import numbers
+from dashboard.parts.list_controls import ListLinks
+from dashboard.parts.names import holder_view
+from dashboard.parts.page_links import ShownTime, shown_time
+from dashboard.parts.time_range import (
+    StretchFilter,
+    TimeRange,
+    Zoom,
+    read_stretch,
+    stretch_links,
+    window,
+    zoom_to,
+)
+from dashboard.parts.url_parameters import BadFilter
+from leases.actions import audit
+from leases.domain.figures import LONG_GAP_SECONDS, Statistics, statistics
+from leases.domain.lease import ObjectName
+from leases.domain.terms import Gap, Life, Term
+from leases.domain.watched_times import UnwatchedTime
+from leases.history.timeline_lanes import lanes
+from leases.history.watched_spans import unwatched_times
+from leases.tracking.renewals import SLOT, LongestInterval
+from leases.tracking.tracked_lease import Tracked
+
+
+class LeasePast(msgspec.Struct, frozen=True, kw_only=True):
+    """`figures` is None if too much happened, so that changes were only counted."""
+
+    shown: TimeRange
+    life: Life
+    busy: tuple[BusyTime, ...]
+    changes: int
+    edits: Sequence[datetime]
+    blind: tuple[UnwatchedTime, ...]
+    figures: Statistics | None
+
+
+def read_past(
+    cluster: str,
+    key: ObjectName,
+    shown: TimeRange,
+    *,
+    now: datetime,
+    known: datetime | None = None,
+) -> LeasePast:
+    """Open terms are measured up to `known`, by default the end of the stretch."""
+    since, until = shown.since, shown.until
+    found = lanes(cluster, [key], since=since, until=until)
+    life = found[0].life if found else Life()
+    # A band of one change leaves none out: its last change is there.
+    bands = [band for band in found[0].bands if band.changes > 1] if found else []
+    return LeasePast(
+        shown=shown,
+        life=life,
+        busy=tuple(BusyTime(band.since, band.until, band.changes) for band in bands),
+        changes=found[0].changes if found else 0,
+        edits=audit.done_between(cluster, since, until).get(key, ()),
+        blind=tuple(unwatched_times(cluster, since=since, until=until, now=now)),
+        figures=None if bands else statistics([life], since=since, until=known or until),
+    )
+
 
 TERMS = 8
 
@@ -173,3 +243,127 @@ def _figures(seen: Statistics, *, whole: bool) -> Sequence[tuple[str, str, str]]
 
 def _length(seconds: float | None) -> str:
     return "none" if seconds is None else age(seconds)
+
+
+class LeaseStretch(StretchFilter, frozen=True, kw_only=True):
+    """The page has no playhead: `instant` is the moment of the whole page; None means now.
+
+    `before` is the cursor of the list of changes.
+    """
+
+    PARAMETERS = {"instant": "at", "since": "from", "until": "to", "before": "before"}
+    instant: datetime | None = None
+    before: str = ""
+
+
+class LeasePastLinks(msgspec.Struct, frozen=True, kw_only=True):
+    """The shown stretch of a Lease's past; `choices` are the links to others."""
+
+    shown: TimeRange
+    links: ListLinks
+    choices: dict[str, Any]
+    zoom: Zoom
+    time: ShownTime
+
+
+def read_lease_stretch(
+    query: QueryDict, now: datetime, usual: str, *, instant: datetime | None = None
+) -> LeaseStretch:
+    """Raises BadFilter."""
+    name, since, until = read_stretch(query, now, usual)
+    if instant and since and since >= instant:
+        raise BadFilter("from must be earlier than at.")
+    return LeaseStretch(
+        range=name, since=since, until=until, instant=instant, before=query.get("before", "")
+    )
+
+
+def past_links(
+    path: str, wanted: LeaseStretch, now: datetime, *, watched: datetime | None
+) -> LeasePastLinks:
+    """`now` is the end of all that is shown; a fixed stretch zooms around its middle."""
+    shown = window(wanted, now, watched=watched)
+    if not shown.live:
+        shown = msgspec.structs.replace(shown, at=shown.since + shown.length / 2)
+    links = ListLinks(path, wanted)
+    return LeasePastLinks(
+        shown=shown,
+        links=links,
+        choices=stretch_links(links, wanted, shown, now=now),
+        zoom=zoom_to(links, shown, now=now),
+        time=shown_time(shown, wanted.range, wanted.instant),
+    )
+
+
+RANGES = (timedelta(minutes=10), timedelta(minutes=20), timedelta(hours=1))
+
+
+class LevelView(msgspec.Struct, frozen=True):
+    y: float
+    label: str
+
+
+def renewals_view(
+    tracked: Tracked, intervals: tuple[LongestInterval, ...], now: datetime
+) -> dict[str, Any] | None:
+    """Present the last renewals; None if we saw none."""
+    if not intervals:
+        return None
+    slot = timedelta(seconds=SLOT)
+    begin = intervals[0].since
+    length = next((length for length in RANGES if now - begin <= length), RANGES[-1])
+    until = datetime.fromtimestamp((now.timestamp() // SLOT + 1) * SLOT, now.tzinfo)
+    scale = Scale(until - length, until)
+    step = max(slot, length / MAX_BARS)
+    _, duration, late = numbers(tracked)
+    if tracked.holder is None:
+        duration = None  # a release writes another one
+    chart = renewal_chart(
+        ((one.since, one.seconds) for one in intervals),
+        scale,
+        known_since=max(begin, scale.since),
+        duration=duration,
+        usual=tracked.cadence_seconds,
+        late_after=late,
+        bars=int(length / step),
+    )
+    return _view(chart, tracked, duration, length, step)
+
+
+def _view(
+    chart: RenewalChart,
+    tracked: Tracked,
+    duration: float | None,
+    length: timedelta,
+    step: timedelta,
+) -> dict[str, Any]:
+    usual, longest = tracked.cadence_seconds, chart.longest
+    limit, peak = chart.limit, longest if longest and longest.phase != "held" else None
+    far = duration is not None and limit is None
+    return {
+        "chart": chart,
+        "levels": tuple(LevelView(line.y, f"{line.seconds:g} s") for line in chart.lines),
+        "limit": LevelView(limit.y, f"leaseDurationSeconds: {duration:g} s, expires here")
+        if limit
+        else None,
+        "usual": LevelView(chart.usual.y, f"usually {seconds(usual)}")
+        if chart.usual and usual
+        else None,
+        "peak": LevelView(peak.y, seconds(round(peak.seconds, 1))) if peak else None,
+        "peak_x": peak.x + peak.width / 2 if peak else 0.0,
+        "peak_phase": peak.phase if peak else "",
+        "range": f"longest interval per {rough(step.total_seconds())}, "
+        f"last {rough(length.total_seconds())}",
+        "finding": _finding(chart, usual, duration),
+        "far": f"It lasts {seconds(duration)}, far above this picture." if far and duration else "",
+    }
+
+
+def _finding(chart: RenewalChart, usual: float | None, duration: float | None) -> str:
+    said = [f"usually {seconds(usual)}"] if usual else []
+    if chart.longest is not None:
+        longest = seconds(round(chart.longest.seconds, 1))
+        said.append(f"longest {longest} at {clock(chart.longest.since)}")
+    if duration is not None:
+        said.append(f"the Lease expires at {duration:g} s")
+    return f"Seconds between renewals: {', '.join(said)}"

@@ -1,8 +1,15 @@
-"""The page of one Lease; for a deleted Lease it shows its history."""
+"""The page of one Lease, now or as of an instant; for a deleted Lease it shows its history.
+
+The head of a Lease's page as of an instant: who held it then, by history.
+
+One Lease as of an instant: `leases/<namespace>/<name>/?at=`.
+
+The page of one Lease; for a deleted Lease it shows its history.
+"""
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
 
@@ -15,36 +22,170 @@ from dashboard import clock
 from dashboard.access.guards import ClusterRequest, viewer_required
 from dashboard.access.roles import OVERRIDE_KIND
 from dashboard.board import running_board
-from dashboard.pages.lease.as_of_view import lease_as_of
-from dashboard.pages.lease.fields import fact_groups
-from dashboard.pages.lease.kind_view import BY_THE_RULES, LeaseKindForm
-from dashboard.pages.lease.past_terms import past_view, with_held_since
-from dashboard.pages.lease.past_terms_query import read_past
-from dashboard.pages.lease.renewals import renewals_view
-from dashboard.pages.lease.stretch import LeasePastLinks, past_links, read_lease_stretch
-from dashboard.pages.lease.vacancy_view import MAY, MUST_NOT, LeaseVacancyForm
-from dashboard.pages.lease.yaml_lines import yaml_lines
-from dashboard.parts.change_sentence import ChangeLine, change_line
-from dashboard.parts.frame.list_controls import ListLinks
-from dashboard.parts.frame.responses import REGIONS
-from dashboard.parts.frame.write_rights import ON_LEASE, known_rights
-from dashboard.parts.holder_name import shown_holder
-from dashboard.parts.kept.flapping_leases import flapping_of
-from dashboard.parts.kept.holdings import host_of
-from dashboard.parts.lease.head import lease_view
-from dashboard.parts.lease.page_links import LAST_HOUR, history_url, lease_pages
-from dashboard.parts.lease.row import row_view
-from dashboard.parts.query.holder_parameter import part_of
-from dashboard.parts.query.recent_changes import changes_of
-from dashboard.parts.query.time_range import range_for
-from dashboard.parts.query.url_parameters import BadFilter
-from dashboard.parts.signed_changes import last_writes, signed_lines
+from dashboard.pages.lease.fields import fact_groups, yaml_lines
+from dashboard.pages.lease.overrides import (
+    BY_THE_RULES,
+    MAY,
+    MUST_NOT,
+    LeaseKindForm,
+    LeaseVacancyForm,
+)
+from dashboard.pages.lease.past_terms import (
+    LeasePastLinks,
+    past_links,
+    past_view,
+    read_lease_stretch,
+    read_past,
+    renewals_view,
+    with_held_since,
+)
+from dashboard.parts.as_of import (
+    ABSENT,
+    NOT_YET,
+    SIGNS,
+    UNWATCHED,
+    blind_at,
+    created_after,
+    stood,
+    stood_when_watched,
+    why_blind,
+)
+from dashboard.parts.change_sentence import (
+    ChangeLine,
+    change_line,
+    changes_of,
+    last_writes,
+    signed_lines,
+)
+from dashboard.parts.flapping import flapping_of
+from dashboard.parts.formatting import age, capitalized, when
+from dashboard.parts.holdings import host_of
+from dashboard.parts.lease_head import lease_view
+from dashboard.parts.lease_row import row_view
+from dashboard.parts.list_controls import ListLinks
+from dashboard.parts.names import holder_view, part_of, shown_holder
+from dashboard.parts.page_links import LAST_HOUR, ShownTime, history_url, lease_pages
+from dashboard.parts.responses import REGIONS
+from dashboard.parts.time_range import range_for
+from dashboard.parts.url_parameters import BadFilter, passed, read_moment, write_moment
+from dashboard.parts.write_access import ON_LEASE, known_rights
 from leases.domain.lease import ObjectName
-from leases.history.read import find_changes
-from leases.history.read.find_changes import BadCursor
-from leases.history.read.indexed_search import HistoryFilter
-from leases.history.write.watched_spans import watched_since
+from leases.domain.terms import PastPhase, PastState
+from leases.domain.watched_times import UnwatchedTime
+from leases.history import find_changes
+from leases.history.find_changes import BadCursor
+from leases.history.indexed_search import HistoryFilter
+from leases.history.states_as_of import State, born_later, states_at
+from leases.history.watched_spans import watched_since
 from leases.tracking.tracked_lease import Tracked
+
+
+def lease_as_of_view(
+    standing: PastState,
+    *,
+    state: State | None,
+    at: datetime,
+    now: datetime,
+    blind: UnwatchedTime | None,
+) -> dict[str, Any]:
+    word = stood_when_watched(standing, watched=blind is None)
+    css, icon, said = SIGNS[word]
+    return {
+        "moment": when(at, now, fine=bool(at.microsecond)),
+        "css": css,
+        "icon": icon,
+        "word": capitalized(said),
+        "holder": holder_view(standing.holder),
+        "says": _says(standing, word, at, now),
+        "last": SIGNS[stood(standing)][2] if word == UNWATCHED else "",
+        "blind": why_blind(blind),
+        "kind": state.kind.value if state else "",
+        "excuse": _excuse(state) if word != UNWATCHED else "",
+    }
+
+
+def _excuse(state: State | None) -> str:
+    if state is None or not state.excused:
+        return ""
+    if state.abandoned:
+        return "It was abandoned: nobody was expected to hold it again."
+    return "It might be vacant: an admin had said so."
+
+
+def _says(standing: PastState, word: str, at: datetime, now: datetime) -> str:
+    if word == ABSENT:
+        return "It was created later."
+    if word == "unknown":
+        return "Nothing that is remembered says how it stood then."
+    if standing.since is None or not standing.exists:
+        return ""
+    since = when(standing.since, now)
+    return f"since {since}, for {age((at - standing.since).total_seconds())} by then"
+
+
+AS_OF_CHANGES = 20
+AS_OF_USUAL_RANGE = "24h"
+
+
+def lease_as_of(
+    request: ClusterRequest, cluster: str, key: ObjectName, *, now: datetime
+) -> HttpResponse:
+    """Holder, terms and changes up to `?at=`, from history. Raises BadFilter and BadCursor."""
+    at = passed(read_moment(request.GET["at"], "at", now) or now, now)
+    tracked = request.cluster.store.get(key)
+    until = at + timedelta(microseconds=1)  # include what happened at this very instant
+    mine = HistoryFilter(namespace=key.namespace, lease=key.name, until=until)
+    found = find_changes.find(
+        cluster, mine, before=request.GET.get("before") or None, limit=AS_OF_CHANGES
+    )
+    after = request.cluster.store.abandoned_after
+    state = next(iter(states_at(cluster, [key], at, abandoned_after=after)), None)
+    standing = state.standing if state else _not_there(request, key, at, found.total)
+    if tracked is None and not found.total and not born_later(cluster, [key], at):
+        raise Http404(f"There is no Lease {key} in {cluster}, and history knows none of this name.")
+    past, around = _past(request, cluster, key, at, now)
+    past["pages"] = lease_pages(cluster, key, state.kind if state else None, around.time)
+    context: dict[str, Any] = {
+        "namespace": key.namespace,
+        "name": key.name,
+        "key": str(key),
+        "head": lease_as_of_view(
+            standing, state=state, at=at, now=now, blind=blind_at(cluster, at, now)
+        ),
+        "past": past,
+        "lines": [change_line(change, now) for change in found.changes],
+        "older_url": around.links.url(before=found.older) if found.older else "",
+        "newest_url": around.links.url(before="") if request.GET.get("before") else "",
+        "now_url": request.path if tracked else reverse("leases", args=[cluster]),
+        "there_now": tracked is not None,
+        "at": at,
+        "leases_url": f"{reverse('leases', args=[cluster])}?{urlencode({'at': write_moment(at)})}",
+        "history_url": history_url(cluster, key, ShownTime(at=at)),
+    }
+    return render(request, "leases/detail_as_of.html", context)
+
+
+def _not_there(request: ClusterRequest, key: ObjectName, at: datetime, changes: int) -> PastState:
+    """The state of a Lease without history at that instant: deleted, not created or unknown."""
+    if changes:
+        return PastState(exists=False, phase=PastPhase.DELETED, since=at)
+    tracked = request.cluster.store.get(key)
+    if created_after(tracked, at) or born_later(request.cluster.name, [key], at):
+        return NOT_YET
+    return PastState(exists=False, phase=PastPhase.UNKNOWN)
+
+
+def _past(
+    request: ClusterRequest, cluster: str, key: ObjectName, at: datetime, now: datetime
+) -> tuple[dict[str, Any], LeasePastLinks]:
+    """The past up to the instant, and the links around it. Raises BadFilter."""
+    wanted = read_lease_stretch(request.GET, at, AS_OF_USUAL_RANGE, instant=at)
+    around = past_links(request.path, wanted, at, watched=watched_since(cluster))
+    past = read_past(cluster, key, around.shown, now=now)
+    end = around.shown.until
+    view = past_view(past, around.choices, now, zoom=around.zoom, end=end)
+    return view, around
+
 
 CHANGES = 20
 BESIDE = 8

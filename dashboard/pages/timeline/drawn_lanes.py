@@ -1,4 +1,11 @@
-"""Present the lanes of the timeline, with the holder at the playhead."""
+"""The lanes of the timeline as pictures, as rows of text, and as JSON.
+
+Present the lanes of the timeline, with the holder at the playhead.
+
+The lanes as rows of text, for screen readers and for copying.
+
+A lane as JSON, see docs/api.md.
+"""
 
 from __future__ import annotations
 
@@ -9,21 +16,27 @@ from typing import Any
 
 import msgspec
 
-from dashboard.charts.lane_geometry import MAX_SHAPES, Shape, shapes
-from dashboard.charts.time_scale import Scale
-from dashboard.pages.timeline.lane_order import TROUBLED
-from dashboard.pages.timeline.lane_query import Lanes, TimelineLane
+from dashboard.charts.lanes import MAX_SHAPES, BusyTime, Shape, shapes
+from dashboard.charts.time_axis import Scale
+from dashboard.pages.timeline.lane_query import TROUBLED, Lanes, TimelineLane
+from dashboard.parts.as_of import ABSENT, dot_of, group_titles, stood
 from dashboard.parts.formatting import age, counted, listed, when
-from dashboard.parts.frame.as_of_words import ABSENT, dot_of, group_titles, stood
-from dashboard.parts.frame.stretch_links import Zoom
-from dashboard.parts.holder_name import HolderView, holder_view, shown_holder
-from dashboard.parts.lane_labels import lane_marks, lane_role, shape_view
-from dashboard.parts.lease.page_links import ShownTime, holder_url, lease_url_at
-from dashboard.parts.lease.shown_name import shown_name
-from dashboard.parts.query.incidents_between import IncidentBand
-from dashboard.parts.query.time_range import TimeRange
+from dashboard.parts.incident_line import IncidentBand
+from dashboard.parts.lane_labels import (
+    among,
+    how_ended,
+    lane_marks,
+    lane_role,
+    shape_view,
+    until_when,
+)
+from dashboard.parts.names import HolderView, holder_view, shown_holder, shown_name
+from dashboard.parts.page_links import ShownTime, holder_url, lease_url_at
+from dashboard.parts.time_range import TimeRange, Zoom
 from leases.domain.lease import ObjectName
-from leases.domain.past.as_of import PastPhase, PastState
+from leases.domain.terms import Gap, PastPhase, PastState, Term
+from leases.domain.watched_times import UnwatchedTime
+from leases.wire.microtime import format_microtime, microtime_or_none
 
 SHAPES_OF_PAGE = 700
 FEWEST_SHAPES = 12
@@ -159,3 +172,130 @@ def says(key: ObjectName, drawn: Sequence[Shape], *, unseen: str = "", incidents
     gap = f", {age(lost)} without a holder" if lost else ""
     with_incidents = f", {counted(incidents, 'incident')}" if incidents else ""
     return f"{key}: {held}{times}{gap}{with_incidents}."
+
+
+def table_rows(
+    cluster: str,
+    lanes: Lanes,
+    scale: Scale,
+    *,
+    now: datetime,
+    time: ShownTime,
+    zoom: Zoom,
+    end: datetime | None = None,
+) -> list[dict[str, Any]]:
+    """The shapes of all lanes in words; `zoom` and `end` as in shape_view."""
+    rows: list[dict[str, Any]] = []
+    most = shapes_of_each(len(lanes.page))
+    for lane in lanes.page:
+        drawn = shapes(lane.life, scale, busy=lane.busy, most=most)
+        url = lease_url_at(cluster, lane.key, time)
+        rows += _of_lane(url, lane, drawn, now, zoom, end)
+    return rows
+
+
+def _of_lane(
+    url: str,
+    lane: TimelineLane,
+    drawn: tuple[Shape, ...],
+    now: datetime,
+    zoom: Zoom,
+    end: datetime | None,
+) -> list[dict[str, Any]]:
+    at = as_of_view(lane.standing, now, watched=lane.watched)
+    head = {
+        "lease": str(lane.key),
+        "url": url,
+        "as_of": f"at the playhead: {at.holder.identity if at.holder else at.word}",
+        "rows": max(1, len(drawn)),
+    }
+    if not drawn:
+        return [head | {"holder": "nothing known"}]
+    rows = [_words(shape, now, zoom, end) for shape in drawn]
+    return [head | rows[0], *rows[1:]]
+
+
+def _words(shape: Shape, now: datetime, zoom: Zoom, end: datetime | None) -> dict[str, Any]:
+    """The words of one shape; a term or gap is shown whole, also outside the stretch."""
+    cut = shape.term is not None and shape.term.gaps  # a part of its term, between gaps
+    whole = shape.gap or (None if cut else shape.term)
+    since = whole.since if whole else shape.since
+    until = whole.until if whole else shape.until
+    length = age(((until or end or now) - since).total_seconds())
+    if shape.term is not None:
+        holder, note = shown_holder(shape.term.holder), how_ended(shape.term)
+    elif shape.gap is not None:
+        holder, note = "no holder", ""
+    else:
+        holder, note = counted(shape.changes, "change"), among(shape)
+    return {
+        "holder": holder,
+        "since": when(since, now),
+        "until": until_when(until, now, end),
+        "length": length,
+        "note": note,
+        "bad": shape.gap is not None,
+        "zoom_url": zoom(shape.since, shape.until) if shape.changes else "",
+    }
+
+
+def lane_item(
+    cluster: str, lane: TimelineLane, shown: TimeRange, blind: Sequence[UnwatchedTime]
+) -> dict[str, Any]:
+    """One Lease over the stretch. Terms and gaps are whole, also outside it."""
+    standing = lane.standing
+    return {
+        "cluster": cluster,
+        "namespace": lane.key.namespace,
+        "name": lane.key.name,
+        "kind": lane.kind.value if lane.kind else None,
+        "at": format_microtime(shown.at),
+        "phase": stood(standing),
+        "holder": standing.holder,
+        "since": microtime_or_none(standing.since),
+        "watched": lane.watched,
+        "from": format_microtime(shown.since),
+        "to": format_microtime(shown.until),
+        "terms": [_term(term) for term in lane.life.terms if _inside(term, shown)],
+        "gaps": [_gap(gap) for gap in lane.life.gaps if _inside(gap, shown)],
+        "reconfigured": [
+            {"at": format_microtime(change.at), "fields": list(change.fields)}
+            for change in lane.life.reconfigurations
+        ],
+        "unwatched": [_span(one) for one in blind],
+        "changes": lane.changes,
+        "busy": [_span(one) | {"changes": one.changes} for one in lane.busy],
+    }
+
+
+def _span(span: UnwatchedTime | BusyTime) -> dict[str, Any]:
+    return {"since": format_microtime(span.since), "until": format_microtime(span.until)}
+
+
+def _inside(span: Term | Gap, shown: TimeRange) -> bool:
+    return span.since < shown.until and (span.until is None or span.until > shown.since)
+
+
+def _term(term: Term) -> dict[str, Any]:
+    return {
+        "holder": term.holder,
+        "uid": term.uid,
+        "began": term.began and term.began.value,
+        "since": format_microtime(term.since),
+        "until": microtime_or_none(term.until),
+        "ended": term.ended and term.ended.value,
+        "missed": term.missed,
+        "inferred": term.inferred,
+        "inferred_since": microtime_or_none(term.inferred_since),
+        "gaps": [_gap(gap) for gap in term.gaps],
+    }
+
+
+def _gap(gap: Gap) -> dict[str, Any]:
+    return {
+        "since": format_microtime(gap.since),
+        "until": microtime_or_none(gap.until),
+        "after": gap.after and gap.after.value,
+        "holder": gap.holder,
+        "ended_by": gap.ended_by and gap.ended_by.value,
+    }

@@ -1,49 +1,202 @@
-"""The timeline: who held what over time, and at one instant."""
+"""The timeline: who held what over time, and at one instant.
+
+The links of the timeline: each state is a URL, so each choice is a link.
+
+The timeline around its lanes: stretch, playhead, axis, and the words for no lanes.
+
+The links from the timeline to the changes of the same stretch and Leases.
+
+The timeline: who held what over time, and at one instant.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
 from django.http import HttpResponse
+from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from dashboard import clock
 from dashboard.access.guards import ClusterRequest, viewer_required
-from dashboard.charts.time_scale import Scale
-from dashboard.pages.timeline.drawn_lanes import holders_of, lane_views
-from dashboard.pages.timeline.history_links import history_links
-from dashboard.pages.timeline.lane_json import lane_item
-from dashboard.pages.timeline.lane_order import LanePage, kinds_of
-from dashboard.pages.timeline.lane_query import Lanes, read_lanes
-from dashboard.pages.timeline.navigation_links import timeline_links
-from dashboard.pages.timeline.stretch import stretch_view, timeline_board
-from dashboard.pages.timeline.table import table_rows
-from dashboard.parts.changes_strip import strip_view
-from dashboard.parts.frame import responses
-from dashboard.parts.frame.as_of_words import instant_of
-from dashboard.parts.frame.list_controls import ListLinks
-from dashboard.parts.frame.stretch_links import zoom_to
-from dashboard.parts.lease.page_links import shown_time
-from dashboard.parts.query.incidents_between import (
-    bands_by_lease,
-    incident_summary,
-    incidents_between,
-)
-from dashboard.parts.query.recent_changes import settled_seq
-from dashboard.parts.query.strip_steps import OverviewStrip, overview_of
-from dashboard.parts.query.time_range import (
+from dashboard.charts.lanes import fog
+from dashboard.charts.time_axis import Scale, percent, ticks
+from dashboard.pages.timeline.drawn_lanes import holders_of, lane_item, lane_views, table_rows
+from dashboard.pages.timeline.lane_query import USUAL_KINDS, LanePage, Lanes, kinds_of, read_lanes
+from dashboard.parts import responses
+from dashboard.parts.as_of import instant_of
+from dashboard.parts.change_sentence import settled_seq
+from dashboard.parts.changes_strip import OverviewStrip, overview_of, strip_view
+from dashboard.parts.formatting import age, capitalized, span_of, when
+from dashboard.parts.incident_line import bands_by_lease, incident_summary, incidents_between
+from dashboard.parts.list_controls import KIND_LABELS, Chip, ListLinks
+from dashboard.parts.names import shown_holder
+from dashboard.parts.page_links import history_query, ranking_url, shown_time
+from dashboard.parts.time_range import (
+    BY_CHANGES,
+    BY_NAME,
+    LANES,
     TABLE,
+    WORST_FIRST,
     TimelineFilter,
     TimeRange,
     range_for,
     read_timeline_filter,
+    stretch_links,
     window,
+    zoom_to,
 )
-from dashboard.parts.query.url_parameters import BadFilter, typed
-from leases.history.read.change_density import density
-from leases.history.read.indexed_search import HistoryFilter
-from leases.history.write.watched_spans import unwatched_times, watched_since
+from dashboard.parts.url_parameters import BadFilter, typed, write_moment
+from leases.domain.kind import Kind
+from leases.domain.phase import Phase
+from leases.domain.watched_times import UnwatchedTime
+from leases.history.change_counts import density
+from leases.history.indexed_search import HistoryFilter
+from leases.history.watched_spans import unwatched_times, watched_since
+
+Counts = dict[Kind, dict[Phase, int]]
+
+
+def timeline_links(
+    path: str,
+    wanted: TimelineFilter,
+    shown: TimeRange,
+    *,
+    now: datetime,
+    counts: Counts,
+    chosen: LanePage,
+) -> dict[str, Any]:
+    """Make all links; `path` is the page's own."""
+    links = ListLinks(path, wanted)
+    sorts = {WORST_FIRST: "Worst first", BY_CHANGES: "Most changes", BY_NAME: "By name"}
+    views = {LANES: "Lanes", TABLE: "Table"}
+    return {
+        **stretch_links(links, wanted, shown, now=now),
+        "kinds": _kinds(links, wanted, counts),
+        "any_holder": links.url(holder=""),
+        "sorts": [links.chip(label, "sort", value) for value, label in sorts.items()],
+        "views": [links.chip(label, "view", value) for value, label in views.items()],
+        "now": links.url(since=None, until=None, at=None),
+        "pager": links.pager(chosen.number, chosen.total),
+        "clear": path,
+        "json": links.json_url(),
+    }
+
+
+def _kinds(links: ListLinks, wanted: TimelineFilter, counts: Counts) -> list[Chip]:
+    """The kinds that have Leases. Elections are the default, unless a holder is wanted."""
+    on, usual = kinds_of(wanted), kinds_of(wanted.replace(kinds=()))
+    numbers = {kind: sum(counts.get(kind, {}).values()) for kind in Kind}
+    return [
+        Chip(
+            kind.value,
+            KIND_LABELS[kind],
+            links.url(kinds=() if usual == (kind,) else (kind,)),
+            kind in on,
+            numbers[kind],
+        )
+        for kind in Kind
+        if numbers[kind] or kind in (wanted.kinds or USUAL_KINDS)
+    ]
+
+
+def stretch_view(
+    shown: TimeRange, *, now: datetime, around: Scale, blind: Sequence[UnwatchedTime]
+) -> dict[str, Any]:
+    """The brush moves in `around`; `blind` was not watched."""
+    scale = Scale(shown.since, shown.until)
+    return {
+        "shown": shown,
+        "at_x": percent(scale.x(shown.at)),
+        "at_clock": when(shown.at, now),
+        "at_text": "" if shown.follows else write_moment(shown.at),
+        "at_input": _input(shown, now),
+        "from_to": _from_to(shown, now),
+        "frame_x": percent(around.x(shown.since)),
+        "frame_width": percent(around.x(shown.until) - around.x(shown.since)),
+        "ticks": ticks(scale),
+        "blind": fog(((one.since, one.until) for one in blind), scale),
+        "blind_for": _blind_for(blind),
+        "unseen": _unseen(blind, shown),
+    }
+
+
+def timeline_board(wanted: TimelineFilter, chosen: LanePage) -> dict[str, Any]:
+    """The words and numbers beside the lanes."""
+    kept = ("range", "from", "to", "holder", "kind", "sort", "view")
+    return {
+        "text": wanted.text,
+        "holder": shown_holder(wanted.holder),
+        "kept": [pair for pair in wanted.pairs() if pair[0] in kept],
+        "total": chosen.total,
+        "changed": chosen.changed,
+        "noun": _noun(wanted),
+        "says": _says(wanted),
+    }
+
+
+def _unseen(blind: Sequence[UnwatchedTime], shown: TimeRange) -> str:
+    if not blind:
+        return ""
+    whole = any(one.covers(shown.since, shown.until) for one in blind)
+    return "whole" if whole else "part"
+
+
+def _blind_for(blind: Sequence[UnwatchedTime]) -> str:
+    total = sum(one.seconds for one in blind)
+    return age(total) if total else ""
+
+
+def _input(shown: TimeRange, now: datetime) -> str:
+    """The playhead as a person would type it; "" while it follows the clock."""
+    if shown.follows:
+        return ""
+    at = shown.at
+    today = at.date() == now.date()
+    text = f"{at:%H:%M:%S}" if today else f"{at:%Y-%m-%d %H:%M:%S}"
+    return text if at.microsecond == 0 else f"{text}.{at:%f}".rstrip("0")
+
+
+def _from_to(shown: TimeRange, now: datetime) -> str:
+    length = span_of(shown.length)
+    if shown.is_young:
+        return f"since {when(shown.since, now)}, when watching began"
+    if shown.live:
+        return f"last {length}"
+    return f"{when(shown.since, now)} to {when(shown.until, now)} ({length})"
+
+
+def _noun(wanted: TimelineFilter) -> str:
+    labels = [KIND_LABELS[kind].lower() for kind in kinds_of(wanted)]
+    return "Leases" if len(labels) > 1 or wanted.kinds == (Kind.UNKNOWN,) else labels[0]
+
+
+def _says(wanted: TimelineFilter) -> str:
+    """The filter in words."""
+    said = f"kind is {' or '.join(kind.value for kind in kinds_of(wanted))}"
+    said += f", name contains “{wanted.text}”" if wanted.text else ""
+    said += f", holder is {shown_holder(wanted.holder)}" if wanted.holder else ""
+    return capitalized(said)
+
+
+def history_links(cluster: str, wanted: TimelineFilter, shown: TimeRange) -> dict[str, str]:
+    """History as a page and as a file, and the ranking of the Leases."""
+    changes = HistoryFilter(
+        kind=() if wanted.holder else tuple(kind.value for kind in kinds_of(wanted)),
+        text=wanted.text or wanted.holder,
+        since=None if shown.live else shown.since,
+        until=None if shown.live else shown.until,
+    )
+    path = reverse("history", args=[cluster])
+    time = {"range": wanted.range} if shown.live else {}
+    return {
+        "page": f"{path}?{history_query(changes, **time)}",
+        "csv": f"{path}?{history_query(changes, **time, format='csv')}",
+        "ranking": ranking_url(cluster, shown_time(shown, wanted.range, None), wanted.kinds),
+    }
+
 
 TEMPLATES = ("timeline/index.html", "timeline/_board.html")
 NO_LANES = Lanes([], LanePage([], 1, 0, 0), (), watched=True)

@@ -1,32 +1,52 @@
-"""The watch of one cluster: its client, its tracker, and the recorder and publisher that follow."""
+"""The tasks of one cluster: its watch, its Nodes, and what admins say of its Leases.
+
+The watch of one cluster: its client, its tracker, and the recorder and publisher that follow.
+
+Read the Nodes of one cluster again and again.
+
+The tasks of one cluster, each with what readers cannot rely on while it is down.
+
+Keeps the stores in step with what admins say of Leases, here or at another replica: kinds, and
+which may be vacant; and with the kinds that history settles.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from functools import partial
 from pathlib import Path
 
 import msgspec
+from django.db import DatabaseError
 
-from dashboard.live.publisher import KEPT_CHANGES, Publisher
-from dashboard.parts.kept.watched_cluster import WatchedCluster
+from dashboard import clock
+from dashboard.live.publisher import KEPT_CHANGES, ClusterHub, Publisher
+from dashboard.parts.watched_cluster import NodeBook, WatchedCluster
+from dashboard.serving.tasks.admin_writes import Deletions
 from dashboard.serving.tasks.clock_watch import ClockWatch
 from dashboard.serving.tasks.incidents import Incidents
-from dashboard.serving.tasks.supervisor import Problem
+from dashboard.serving.tasks.supervisor import Problem, Supervisor
 from leases.domain.steady_clock import Jump
-from leases.history.read import find_changes
+from leases.history import find_changes, write_batch
+from leases.history.overrides import load, load_marks
+from leases.history.recorder import Recorder, StateSource
 from leases.history.refused_rows import recently_refused
-from leases.history.write import checkpoint
-from leases.history.write.recorder import Recorder, StateSource
 from leases.kube.backoff import Backoff
 from leases.kube.connect import connect
+from leases.kube.kube_objects import list_nodes
+from leases.kube.lease_client import LeaseClient
 from leases.kube.reflector import reflect
-from leases.tracking.restore_checkpoint import read_remembered
+from leases.tracking.cluster_state import read_remembered
+from leases.tracking.kind_overrides import Kinds, Marks
 from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Update
 from leases.tracking.tracker import Tracker
-from leases.wire.watch_events import Disconnected
+from leases.wire.status import ApiError, Forbidden, NotFound
+from leases.wire.watch_decoding import Disconnected
 
 
 class ClusterWatch:
@@ -130,9 +150,126 @@ class ClusterWatch:
         )
 
 
-def _remember(store: Store) -> checkpoint.Checkpoint | None:
+def _remember(store: Store) -> write_batch.Checkpoint | None:
     """Begin where an earlier run stopped."""
-    found = checkpoint.load(store.cluster)
+    found = write_batch.load(store.cluster)
     if found is not None:
         store.restore(read_remembered(found.records), found.watched_until)
     return found
+
+
+logger = logging.getLogger(__name__)
+
+READ_EVERY = 60.0  # seconds; a list that takes long is read less often
+NONE_EVERY = 5.0  # while there are no Nodes: kubelets may be about to register
+SHARE = 0.02  # of the time that may be spent on reading
+REFUSED_EVERY = 600.0
+
+
+async def read_nodes(cluster: WatchedCluster, book: NodeBook) -> None:
+    """Read them into the book, until cancelled."""
+    while True:
+        started = time.monotonic()
+        wait = 1.0
+        if cluster.client is not None:
+            wait = await _read(cluster.name, cluster.client, book)
+        took = time.monotonic() - started
+        await asyncio.sleep(max(wait, took / SHARE))
+
+
+async def _read(cluster: str, client: LeaseClient, book: NodeBook) -> float:
+    """Return the seconds until the next reading."""
+    began = clock.now()
+    try:
+        found = await list_nodes(client)
+    except Forbidden:
+        book.problem = "Leaseboard may not list Nodes here: no zones, no readiness."
+        return REFUSED_EVERY
+    except NotFound:
+        book.problem = f"{cluster} serves no Nodes, so no zones and no readiness."
+        return REFUSED_EVERY
+    except ApiError as error:
+        logger.info("%s: Nodes could not be read: %s", cluster, error)
+        book.problem = f"The Nodes could not be read: {client.advise(error)}"
+        return READ_EVERY
+    if not found:
+        problem = f"{cluster} has no Nodes, so no zones and no readiness."
+        await book.replace((), None, problem)
+        return NONE_EVERY
+    await book.replace(found, began, "")
+    return READ_EVERY
+
+
+def start_cluster_tasks(
+    supervisor: Supervisor,
+    cluster: WatchedCluster,
+    watch: ClusterWatch,
+    *,
+    hub: ClusterHub,
+    deletions: Deletions,
+    incidents: Incidents,
+) -> None:
+    start, name = partial(supervisor.start, cluster=cluster.name), cluster.name
+    start("watch", watch.run, effect=f"The Leases of {name} are not watched.", on_death=watch.died)
+    read = partial(read_nodes, cluster, hub.nodes)
+    start("nodes", read, effect=f"The Nodes of {name} are not read.")
+    start("publisher", hub.run, effect=f"Open pages of {name} do not follow what happens.")
+    start(
+        "deletions",
+        deletions.run,
+        effect=f"Deletions of many Leases of {name} are interrupted.",
+    )
+    start(
+        "incidents",
+        incidents.run,
+        effect=f"Changes of {name} get no cause, and its incidents stand still.",
+    )
+    start(
+        "evidence",
+        incidents.look_up,
+        effect=f"Pods, Nodes and Events of {name} are not asked for the causes of changes.",
+    )
+
+
+LOOK_SECONDS = 5.0  # until a replica knows what was said at another
+
+Overrides = tuple[Kinds, Marks]
+
+
+class KindOverrides:
+    """Of all clusters of the process."""
+
+    def __init__(
+        self, in_thread: Callable[[Callable[[], Overrides]], Awaitable[Overrides]]
+    ) -> None:
+        self._in_thread = in_thread
+        self._trackers: dict[str, Tracker] = {}
+
+    async def follow(self, cluster: str, tracker: Tracker) -> None:
+        """Begin with what is stored of one cluster."""
+        self._trackers[cluster] = tracker
+        await self._refresh(cluster)
+
+    async def refresh(self) -> None:
+        """Take over what is stored now."""
+        for cluster in self._trackers:
+            await self._refresh(cluster)
+
+    async def run(self) -> None:
+        """Look again and again."""
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            for tracker in self._trackers.values():
+                tracker.settle_kinds()
+            try:
+                await self.refresh()
+            except DatabaseError as error:
+                logger.warning("The kinds that admins set cannot be read just now: %s", error)
+
+    async def _refresh(self, cluster: str) -> None:
+        kinds, marks = await self._in_thread(partial(_load, cluster))
+        self._trackers[cluster].set_overrides(kinds, marks)
+
+
+def _load(cluster: str) -> Overrides:
+    return load(cluster), load_marks(cluster)

@@ -16,16 +16,15 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from dashboard.live.publisher import ClusterHub
-from dashboard.parts.kept.watched_cluster import WatchedCluster
+from dashboard.parts.watched_cluster import WatchedCluster
 from leases.domain.cause.casebook import Casebook
 from leases.domain.cause.clue import Clue
 from leases.domain.cause.facts import Fact, Question
 from leases.domain.cause.incident import Incident
-from leases.history.read.find_incidents import open_incidents
-from leases.history.read.unexplained_changes import unexplained_changes
-from leases.history.write.insert_incidents import Reviewed
-from leases.history.write.recorder import Recorder
-from leases.kube.evidence.evidence_reader import EvidenceReader
+from leases.history.find_incidents import open_incidents, unexplained_changes
+from leases.history.insert_incidents import Reviewed
+from leases.history.recorder import Recorder
+from leases.kube.evidence import EvidenceReader
 from leases.tracking.tracked_lease import Update
 
 logger = logging.getLogger(__name__)

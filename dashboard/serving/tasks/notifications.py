@@ -16,20 +16,19 @@ from django.db import DatabaseError
 from django.urls import reverse
 from msgspec.structs import replace
 
-from dashboard.access.sealing import CannotUnseal, unseal
-from leases.domain.notify.message import Message, Stage
-from leases.domain.notify.target import Sort
-from leases.history.notify.claims import Delivery, claim, release
-from leases.history.notify.delivery_log import (
+from dashboard.access.kept_secrets import CannotUnseal, unseal
+from leases.domain.notify import Message, Sort, Stage
+from leases.history.deliveries import (
+    Delivery,
     FailingReceiver,
+    claim,
+    claim_refreshes,
     failing_receivers,
+    finish,
     forget_messages,
+    release,
 )
-from leases.history.notify.delivery_retries import finish
-from leases.history.notify.refreshes import claim_refreshes
-from leases.notify.http_sender import HttpSender
-from leases.notify.outcome import DeliveryOutcome
-from leases.notify.smtp_sender import send_mail
+from leases.notify import DeliveryOutcome, HttpSender, send_mail
 
 logger = logging.getLogger(__name__)
 

@@ -1,5 +1,7 @@
 """Restart the background tasks of the process when they fail, and report it.
 
+Restart the background tasks of the process when they fail, and report it.
+
 A task that raises what nobody expected, or that ends although it should go on, has died. Its
 traceback is logged, every page shows a sentence, `/readyz` fails and names the task,
 `leaseboard_task_restarts_total` counts, and the task starts again after a growing delay.
@@ -18,6 +20,8 @@ errors (no database, no cluster) are the business of the task: it catches them a
 What runs for a moment only, as the drawing of a region, calls `failed` in its `except Exception`:
 it counts as down for ten seconds, or until it calls `recovered`. What serves one reader alone, as
 the socket of an open page, calls `noted`: it is logged and counted, and no page warns.
+
+What a failure of the embedded Lease API, or of what open pages share, means to a reader.
 """
 
 from __future__ import annotations
@@ -33,6 +37,8 @@ from datetime import datetime
 import msgspec
 
 from dashboard import clock
+from dashboard.live.publisher import ClusterHub
+from leases.apiserver.errors import Failed, Keep
 from leases.kube.backoff import Backoff
 
 logger = logging.getLogger(__name__)
@@ -203,3 +209,47 @@ def _is_cancelled() -> bool:
 def _log_line(problem: Problem) -> str:
     of = f" of cluster {problem.cluster}" if problem.cluster else ""
     return f"The task {problem.task}{of} stopped on an unexpected error. {problem.effect}"
+
+
+EFFECTS = {
+    "regions": "Parts of open pages of {} are not drawn anew.",
+    "picture": "The picture of all heartbeats of {} is not drawn anew.",
+}
+API_EFFECTS = {
+    "lease-api": "The embedded Lease API does not answer.",
+    "elections": "The embedded Lease API elects no holders (CoordinatedLeaderElection).",
+}
+
+
+def report_failures(supervisor: Supervisor, cluster: str, hub: ClusterHub) -> None:
+    """Let the supervisor know what fails in one cluster's channel."""
+
+    def failed(part: str, error: Exception) -> None:
+        effect = EFFECTS.get(part)
+        if effect is None:
+            supervisor.noted(part, error, cluster=cluster)
+        else:
+            supervisor.failed(part, error, effect=effect.format(cluster), cluster=cluster)
+
+    hub.failed = failed
+
+
+def keep_lease_api(supervisor: Supervisor) -> Keep:
+    """Runs the tasks of the embedded Lease API."""
+
+    def keep(
+        task: str, work: Callable[[], Awaitable[None]], *, may_end: Callable[[], bool]
+    ) -> asyncio.Task[None]:
+        return supervisor.start(task, work, effect=API_EFFECTS[task], may_end=may_end)
+
+    return keep
+
+
+def lease_api_failed(supervisor: Supervisor) -> Failed:
+    """Told what went wrong in a part of the embedded Lease API, which goes on."""
+
+    def failed(part: str, error: Exception) -> None:
+        effect = "The embedded Lease API failed on a request or on an event."
+        supervisor.failed(part, error, effect=effect)
+
+    return failed

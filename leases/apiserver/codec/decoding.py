@@ -1,17 +1,96 @@
-"""Make decoded JSON the canonical form of a Go type: known fields in Go's order, no zero values.
+"""Make decoded JSON the canonical form of a Go type: known fields in Go's order.
+
+Process large bodies in a thread, so that other requests do not wait.
+
+The kinds in kube-apiserver's scheme, which decide the error for a body of another kind.
+
+Make decoded JSON the canonical form of a Go type: known fields in Go's order, no zero values.
 
 Follows sigs.k8s.io/json. Names are case sensitive. The first type error counts and decoding goes
 on; an unreadable time ends it. A repeated name merges into the earlier value. Unknown and repeated
 names are collected.
+
+Decode as runtime.FromUnstructured does, for objects that a strategic merge patch has made.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import asyncio
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
 
 from leases.apiserver.codec import schema
 from leases.apiserver.codec.go_json import Number, Pairs, exact_json, number_text, type_word
 from leases.wire.microtime import normal_microtime, normal_time
+
+# Processing a smaller body takes less time than waking a thread.
+LARGE = 64 * 1024
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+async def aside(size: int, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Call a function that processes `size` bytes; above LARGE in a thread."""
+    if size <= LARGE:
+        return function(*args, **kwargs)
+    return await asyncio.to_thread(function, *args, **kwargs)
+
+
+SCHEME = "pkg/api/legacyscheme/scheme.go:30"
+_META = {
+    "CreateOptions", "DeleteOptions", "GetOptions", "ListOptions", "PatchOptions",
+    "UpdateOptions", "WatchEvent",
+}  # fmt: skip
+_UNVERSIONED = {"APIGroup", "APIGroupList", "APIResourceList", "APIVersions", "Status"}
+_KINDS = {
+    "v1": (
+        "Binding ComponentStatus ConfigMap Endpoints Event LimitRange Namespace Node "
+        "PersistentVolume "
+        "PersistentVolumeClaim Pod PodTemplate ReplicationController ResourceQuota Secret Service "
+        "ServiceAccount"
+    ),
+    "admissionregistration.k8s.io/v1": (
+        "MutatingWebhookConfiguration ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding "
+        "ValidatingWebhookConfiguration"
+    ),
+    "apps/v1": "ControllerRevision DaemonSet Deployment ReplicaSet StatefulSet",
+    "authentication.k8s.io/v1": "SelfSubjectReview TokenRequest TokenReview",
+    "authorization.k8s.io/v1": (
+        "LocalSubjectAccessReview SelfSubjectAccessReview SelfSubjectRulesReview "
+        "SubjectAccessReview"
+    ),
+    "autoscaling/v1": "HorizontalPodAutoscaler",
+    "autoscaling/v2": "HorizontalPodAutoscaler",
+    "batch/v1": "CronJob Job",
+    "certificates.k8s.io/v1": "CertificateSigningRequest",
+    "coordination.k8s.io/v1": "Lease",
+    "coordination.k8s.io/v1beta1": "Lease LeaseCandidate",
+    "coordination.k8s.io/v1alpha2": "LeaseCandidate",
+    "discovery.k8s.io/v1": "EndpointSlice",
+    "events.k8s.io/v1": "Event",
+    "flowcontrol.apiserver.k8s.io/v1": "FlowSchema PriorityLevelConfiguration",
+    "networking.k8s.io/v1": "IPAddress Ingress IngressClass NetworkPolicy ServiceCIDR",
+    "node.k8s.io/v1": "RuntimeClass",
+    "policy/v1": "PodDisruptionBudget",
+    "rbac.authorization.k8s.io/v1": "ClusterRole ClusterRoleBinding Role RoleBinding",
+    "scheduling.k8s.io/v1": "PriorityClass",
+    "storage.k8s.io/v1": "CSIDriver CSINode CSIStorageCapacity StorageClass VolumeAttachment",
+}
+_REGISTERED = {
+    version: _META
+    | {
+        kind
+        for name in names.split()
+        for kind in (name, f"{name}List")
+        if not kind.endswith(("ReviewList", "TokenRequestList"))
+    }
+    for version, names in _KINDS.items()
+}
+
+
+def is_registered(kind: str, version: str) -> bool:
+    return kind in _REGISTERED.get(version, ()) or (version == "v1" and kind in _UNVERSIONED)
+
 
 MAX_STRICT_ERRORS = 100
 _ANY_MEMBER = schema.Field(schema.ANYTHING, pointer=True)
@@ -254,3 +333,66 @@ def repeated_fields(value: Any, path: str, *, known: tuple[str, ...] = ()) -> li
         for index, item in enumerate(value):
             found += repeated_fields(item, f"{path}[{index}]")
     return list(dict.fromkeys(found))[:MAX_STRICT_ERRORS]
+
+
+class UnstructuredDecoder(Decoder):
+    """Other messages than Decoder's, the first error ends it, and whole floats are integers.
+
+    It takes the members in the order of the type, and sorts the unknown ones.
+    """
+
+    def decode(self, value: Any, kind: schema.Structure) -> dict[str, Any]:
+        found = super().decode(value, kind)
+        self.strict.sort()
+        return found
+
+    def _struct(
+        self,
+        value: Any,
+        kind: schema.Structure,
+        into: dict[str, Any] | None,
+        place: ValuePath,
+    ) -> dict[str, Any]:
+        if value is not None and not isinstance(value, dict):
+            raise DecodeError(f"cannot restore struct from: {_reflect_kind(value)}")
+        if value is not None:
+            known = {name: value[name] for name in kind.fields if name in value}
+            value = known | value
+        return super()._struct(value, kind, into, place)
+
+    def _wrong(self, place: ValuePath, word: str, kind: schema.GoType) -> None:
+        del place
+        if isinstance(kind, schema.Mapping | schema.SliceType):
+            shape = "map" if isinstance(kind, schema.Mapping) else "slice"
+            reflected = {"number": "int64", "array": "slice", "object": "map"}.get(word, word)
+            raise DecodeError(f"cannot restore {shape} from {reflected}")
+        reflected = {schema.Boolean: "bool", schema.Text: "string"}.get(type(kind), kind.name)
+        raise DecodeError(f"unrecognized type: {reflected}")
+
+    def _value(self, item: Any, kind: schema.GoType, before: Any, place: ValuePath) -> Any:
+        if isinstance(kind, schema.Text) and isinstance(item, int) and not isinstance(item, bool):
+            raise DecodeError(f"cannot convert int64 to {kind.name}")
+        return super()._value(item, kind, before, place)
+
+    def _integer(self, item: Any, kind: schema.Integer, place: ValuePath) -> int | None:
+        if isinstance(item, bool) or not isinstance(item, int | float):
+            self._wrong(place, type_word(item), kind)
+            return None
+        if isinstance(item, float) and not item.is_integer():
+            raise DecodeError(f"cannot convert float64 to {kind.name}")
+        span = kind.high - kind.low + 1
+        wrapped: int = (int(item) - kind.low) % span + kind.low
+        return wrapped
+
+    def _moment(self, item: Any, kind: schema.TimeType, place: ValuePath) -> str | None:
+        if not isinstance(item, str):
+            raise DecodeError(
+                f"json: cannot unmarshal {type_word(item)} into Go value of type {kind.name}"
+            )
+        return super()._moment(item, kind, place)
+
+
+def _reflect_kind(value: Any) -> str:
+    if isinstance(value, float):
+        return "float64"
+    return {"number": "int64", "array": "slice"}.get(type_word(value), type_word(value))

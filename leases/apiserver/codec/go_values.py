@@ -1,16 +1,23 @@
-"""Show values as Go does: numbers in JSON and in YAML keys, and the %#v of go-yaml's values.
+"""Show values as Go does, in messages and in YAML; and ages as kubectl does.
+
+Show values as Go does: numbers in JSON and in YAML keys, and the %#v of go-yaml's values.
 
 Source: encoding/json's floatEncoder, strconv.FormatFloat and fmt.
+
+Decoded JSON as Go's fmt shows it in messages: %v, %#v, %s and %T.
+
+Ages as kubectl shows them.
 """
 
 from __future__ import annotations
 
 import math
 import struct
+from datetime import datetime
 from typing import Any
 
 from leases.apiserver.codec.go_json import Number
-from leases.wire.status_causes import go_quote
+from leases.wire.status import go_quote
 
 _MAX_DIGITS = 19  # of a number that is an int here
 
@@ -119,3 +126,90 @@ def _positional(digits: str, point: int) -> str:
     if point >= len(digits):
         return digits + "0" * (point - len(digits))
     return f"{digits[:point]}.{digits[point:]}"
+
+
+_MAP, _LIST = "map[string]interface {}", "[]interface {}"
+
+
+def go_type(value: Any) -> str:
+    """%T."""
+    if value is None:
+        return "<nil>"
+    names = {dict: _MAP, list: _LIST, str: "string", bool: "bool", float: "float64"}
+    return next((name for kind, name in names.items() if isinstance(value, kind)), "int64")
+
+
+def go_text(value: Any) -> str:
+    """%v: map[a:1 b:[x y]]."""
+    if isinstance(value, dict):
+        return f"map[{' '.join(f'{key}:{go_text(value[key])}' for key in sorted(value))}]"
+    if isinstance(value, list):
+        return f"[{' '.join(map(go_text, value))}]"
+    return _scalar(value) if not isinstance(value, str) else value
+
+
+def _scalar(value: Any) -> str:
+    if value is None:
+        return "<nil>"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return go_float(value) if isinstance(value, float) else str(value)
+
+
+def go_word(value: Any) -> str:
+    """%s, which is for texts only: %!s(int64=5) for others."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, dict):
+        return f"map[{' '.join(f'{key}:{go_word(value[key])}' for key in sorted(value))}]"
+    if isinstance(value, list):
+        return f"[{' '.join(map(go_word, value))}]"
+    kind = "" if value is None else f"{go_type(value)}="
+    return f"%!s({kind}{_scalar(value)})"
+
+
+def json_go_syntax(value: Any) -> str:
+    """%#v: map[string]interface {}{"a":1}."""
+    if isinstance(value, str):
+        return go_quote(value)
+    if isinstance(value, dict):
+        pairs = ", ".join(f"{go_quote(key)}:{json_go_syntax(value[key])}" for key in sorted(value))
+        return f"{_MAP}{{{pairs}}}"
+    if isinstance(value, list):
+        return f"{_LIST}{{{', '.join(map(json_go_syntax, value))}}}"
+    return "interface {}(nil)" if value is None else _scalar(value)
+
+
+def age(created: str | None, now: datetime) -> str:
+    if created is None:
+        return "<unknown>"
+    return human_duration(int((now - datetime.fromisoformat(created)).total_seconds()))
+
+
+def human_duration(seconds: int) -> str:
+    """A duration in at most two units. Source: apimachinery/pkg/util/duration."""
+    if seconds < -1:
+        return "<invalid>"
+    seconds = max(seconds, 0)
+    minutes, hours, days = seconds // 60, seconds // 3600, seconds // 86400
+    if seconds < 120:
+        return f"{seconds}s"
+    if minutes < 10:
+        return _two(minutes, "m", seconds % 60, "s")
+    if minutes < 180:
+        return f"{minutes}m"
+    if hours < 8:
+        return _two(hours, "h", minutes % 60, "m")
+    if hours < 48:
+        return f"{hours}h"
+    if hours < 192:
+        return _two(days, "d", hours % 24, "h")
+    if days < 730:
+        return f"{days}d"
+    if days < 2920:
+        return _two(days // 365, "y", days % 365, "d")
+    return f"{days // 365}y"
+
+
+def _two(large: int, unit: str, small: int, small_unit: str) -> str:
+    return f"{large}{unit}{small}{small_unit}" if small else f"{large}{unit}"

@@ -1,6 +1,17 @@
-"""The Go types that bodies are decoded into, as data: field order, pointers, omitempty, list keys.
+"""The Go types that bodies are decoded into, as data: field order, pointers, omitempty, lists.
+
+The Go types that bodies are decoded into, as data: field order, pointers, omitempty, list keys.
 
 Source: k8s.io/api/coordination/v1 and v1beta1, core/v1 Namespace, apimachinery's meta/v1 types.go.
+
+The Go types of Nodes, Pods, Services and Events.
+
+Node, Pod and Service name only the lists that patches merge by a key; what else a client sends in
+`spec` and `status` is kept as it comes. Source: k8s.io/api/core/v1 and events/v1 types.go.
+
+The Go types of the access and token reviews.
+
+Source: k8s.io/api/authorization/v1/types.go and k8s.io/api/authentication/v1/types.go.
 """
 
 from __future__ import annotations
@@ -237,4 +248,194 @@ DELETE_OPTIONS = Structure(
         "dryRun": Field(SliceType("[]string", TEXT)),
         "ignoreStoreReadErrorWithClusterBreakingPotential": Field(BOOL, pointer=True),
     },
+)
+
+
+def _open(name: str, **keys: str) -> Structure:
+    """A struct with lists (field=key) whose items are structs of their own."""
+    return Structure(
+        name, {field: _merged(field, key) for field, key in keys.items()}, extensible=True
+    )
+
+
+def _merged(field: str, key: str) -> Field:
+    item = _CONTAINER if field.lower().endswith("containers") else _open(field)
+    return Field(SliceType(f"[]v1.{field}", item, key=key), pointer=True)
+
+
+_CONTAINER = _open(
+    "Container", env="name", ports="containerPort", volumeMounts="mountPath",
+    volumeDevices="devicePath",
+)  # fmt: skip
+NODE = with_spec(
+    "Node",
+    spec=_open("NodeSpec"),
+    status=_open("NodeStatus", conditions="type", addresses="type"),
+)
+POD = with_spec(
+    "Pod",
+    spec=_open(
+        "PodSpec", volumes="name", initContainers="name", containers="name",
+        ephemeralContainers="name", imagePullSecrets="name", hostAliases="ip",
+        topologySpreadConstraints="topologyKey", schedulingGates="name", resourceClaims="name",
+    ),
+    status=_open("PodStatus", conditions="type", hostIPs="ip", podIPs="ip"),
+)  # fmt: skip
+SERVICE = with_spec(
+    "Service", spec=_open("ServiceSpec", ports="port"), status=_open("ServiceStatus")
+)
+
+_OBJECT_REFERENCE = Structure(
+    "ObjectReference",
+    {
+        "kind": Field(TEXT),
+        "namespace": Field(TEXT),
+        "name": Field(TEXT),
+        "uid": Field(Text("types.UID")),
+        "apiVersion": Field(TEXT),
+        "resourceVersion": Field(TEXT),
+        "fieldPath": Field(TEXT),
+    },
+    atomic=True,
+)
+_EVENT_SOURCE = Structure("EventSource", {"component": Field(TEXT), "host": Field(TEXT)})
+_CORE_SERIES = Structure(
+    "EventSeries", {"count": Field(INT32), "lastObservedTime": Field(MICRO_TIME, always=True)}
+)
+_SERIES = Structure(
+    "EventSeries",
+    {"count": Field(INT32, always=True), "lastObservedTime": Field(MICRO_TIME, always=True)},
+)
+CORE_EVENT = top_level(
+    "Event",
+    {
+        "involvedObject": Field(_OBJECT_REFERENCE, always=True),
+        "reason": Field(TEXT),
+        "message": Field(TEXT),
+        "source": Field(_EVENT_SOURCE, always=True),
+        "firstTimestamp": Field(TIME, always=True),
+        "lastTimestamp": Field(TIME, always=True),
+        "count": Field(INT32),
+        "type": Field(TEXT),
+        "eventTime": Field(MICRO_TIME, always=True),
+        "series": Field(_CORE_SERIES, pointer=True),
+        "action": Field(TEXT),
+        "related": Field(_OBJECT_REFERENCE, pointer=True),
+        "reportingComponent": Field(TEXT, always=True),
+        "reportingInstance": Field(TEXT, always=True),
+    },
+)
+EVENT = top_level(
+    "Event",
+    {
+        "eventTime": Field(MICRO_TIME, always=True),
+        "series": Field(_SERIES, pointer=True),
+        "reportingController": Field(TEXT),
+        "reportingInstance": Field(TEXT),
+        "action": Field(TEXT),
+        "reason": Field(TEXT),
+        "regarding": Field(_OBJECT_REFERENCE, always=True),
+        "related": Field(_OBJECT_REFERENCE, pointer=True),
+        "note": Field(TEXT),
+        "type": Field(TEXT),
+        "deprecatedSource": Field(_EVENT_SOURCE, always=True),
+        "deprecatedFirstTimestamp": Field(TIME, always=True),
+        "deprecatedLastTimestamp": Field(TIME, always=True),
+        "deprecatedCount": Field(INT32),
+    },
+    message="events.Event",
+)
+
+
+_TEXTS = SliceType("[]string", TEXT)
+_EXTRA = Mapping("map[string]v1.ExtraValue", SliceType("v1.ExtraValue", TEXT))
+
+
+def _fields(**kinds: GoType) -> dict[str, Field]:
+    return {name: Field(kind) for name, kind in kinds.items()}
+
+
+def _selector(kind: str) -> Field:
+    """A FieldSelectorAttributes or LabelSelectorAttributes."""
+    requirement = Structure(
+        f"{kind}SelectorRequirement",
+        {
+            "key": Field(TEXT, always=True),
+            "operator": Field(Text(f"v1.{kind}SelectorOperator"), always=True),
+            "values": Field(_TEXTS),
+        },
+    )
+    requirements = SliceType(f"[]v1.{kind}SelectorRequirement", requirement)
+    name = f"{kind}SelectorAttributes"
+    return Field(
+        Structure(name, _fields(rawSelector=TEXT, requirements=requirements)), pointer=True
+    )
+
+
+_ATTRIBUTES = {
+    "resourceAttributes": Field(
+        Structure(
+            "ResourceAttributes",
+            _fields(
+                namespace=TEXT, verb=TEXT, group=TEXT, version=TEXT, resource=TEXT,
+                subresource=TEXT, name=TEXT,
+            )
+            | {"fieldSelector": _selector("Field"), "labelSelector": _selector("Label")},
+        ),
+        pointer=True,
+    ),
+    "nonResourceAttributes": Field(
+        Structure("NonResourceAttributes", _fields(path=TEXT, verb=TEXT)), pointer=True
+    ),
+}  # fmt: skip
+_SUBJECT_SPEC = Structure(
+    "SubjectAccessReviewSpec",
+    _ATTRIBUTES | _fields(user=TEXT, groups=_TEXTS, extra=_EXTRA, uid=TEXT),
+)
+_ACCESS_STATUS = Structure(
+    "SubjectAccessReviewStatus",
+    {"allowed": Field(BOOL, always=True)} | _fields(denied=BOOL, reason=TEXT, evaluationError=TEXT),
+)
+_USER = Structure("UserInfo", _fields(username=TEXT, uid=TEXT, groups=_TEXTS, extra=_EXTRA))
+_RULES = {
+    "resourceRules": _fields(
+        verbs=_TEXTS, apiGroups=_TEXTS, resources=_TEXTS, resourceNames=_TEXTS
+    ),
+    "nonResourceRules": _fields(verbs=_TEXTS, nonResourceURLs=_TEXTS),
+}
+
+SELF_ACCESS = with_spec(
+    "SelfSubjectAccessReview",
+    spec=Structure("SelfSubjectAccessReviewSpec", _ATTRIBUTES),
+    status=_ACCESS_STATUS,
+)
+SUBJECT_ACCESS = with_spec("SubjectAccessReview", spec=_SUBJECT_SPEC, status=_ACCESS_STATUS)
+LOCAL_ACCESS = with_spec("LocalSubjectAccessReview", spec=_SUBJECT_SPEC, status=_ACCESS_STATUS)
+SELF_RULES = with_spec(
+    "SelfSubjectRulesReview",
+    spec=Structure("SelfSubjectRulesReviewSpec", _fields(namespace=TEXT)),
+    status=Structure(
+        "SubjectRulesReviewStatus",
+        {
+            name: Field(SliceType(f"[]v1.{kind}", Structure(kind, _RULES[name])))
+            for name, kind in (
+                ("resourceRules", "ResourceRule"),
+                ("nonResourceRules", "NonResourceRule"),
+            )
+        }
+        | _fields(incomplete=BOOL, evaluationError=TEXT),
+    ),
+)
+WHO_AM_I = with_spec(
+    "SelfSubjectReview", status=Structure("SelfSubjectReviewStatus", _fields(userInfo=_USER))
+)
+TOKEN = with_spec(
+    "TokenReview",
+    spec=Structure("TokenReviewSpec", _fields(token=TEXT, audiences=_TEXTS)),
+    status=Structure(
+        "TokenReviewStatus",
+        _fields(authenticated=BOOL)
+        | {"user": Field(_USER, always=True)}
+        | _fields(error=TEXT, audiences=_TEXTS),
+    ),
 )

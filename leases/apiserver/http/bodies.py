@@ -11,14 +11,13 @@ from typing import Any
 import msgspec
 
 from leases.apiserver.codec import protobuf, schema
-from leases.apiserver.codec.decoding import DecodeError, Decoder
+from leases.apiserver.codec.decoding import SCHEME, DecodeError, Decoder, is_registered
 from leases.apiserver.codec.go_json import JsonError, Pairs, loads, type_word
-from leases.apiserver.codec.known_kinds import SCHEME, is_registered
-from leases.apiserver.codec.yaml.yaml_input import YamlError, load_yaml
+from leases.apiserver.codec.yaml_input import YamlError, load_yaml
 from leases.apiserver.errors import bad_request, unsupported_body
 from leases.apiserver.http.request import Request
 from leases.apiserver.resources import Resource
-from leases.wire.status_causes import go_quote
+from leases.wire.status import go_quote
 
 _SUMMARY = 30
 _TYPE_META = {"apiVersion": "apiVersion", "apiversion": "apiVersion", "kind": "kind"}

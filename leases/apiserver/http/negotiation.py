@@ -13,8 +13,8 @@ import msgspec
 
 from leases.apiserver.codec import protobuf
 from leases.apiserver.codec.go_json import dumps, dumps_pretty
-from leases.apiserver.codec.yaml.yaml_input import YamlError
-from leases.apiserver.codec.yaml.yaml_output import to_yaml
+from leases.apiserver.codec.yaml_input import YamlError
+from leases.apiserver.codec.yaml_output import to_yaml
 from leases.apiserver.errors import internal, not_acceptable
 from leases.wire.status import ApiError, StatusDetails
 

@@ -1,12 +1,25 @@
-"""Read query parameters, apply defaults, check them.
+"""Read query parameters and DeleteOptions, apply defaults, check them; which objects they choose.
+
+Which objects a label selector and a field selector choose.
+
+Read query parameters, apply defaults, check them.
 
 Source: apimachinery/pkg/apis/meta/v1/validation and meta/internalversion/{defaults.go,validation}.
+
+Read DeleteOptions from a body or from the query, and check them.
+
+Source: apiserver/pkg/endpoints/handlers/delete.go, apimachinery/pkg/apis/meta/v1/conversion.go and
+meta/internalversion/register.go.
 """
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 
+from leases.apiserver.codec import schema
+from leases.apiserver.codec.decoding import Decoder, aside
 from leases.apiserver.errors import (
     bad_request,
     invalid_options,
@@ -15,19 +28,67 @@ from leases.apiserver.errors import (
     required,
     too_long,
 )
+from leases.apiserver.http.bodies import kind_in, media_type_of, parse
 from leases.apiserver.http.request import Params, Request
-from leases.apiserver.http.selector import Selector
-from leases.apiserver.resources import Resource
+from leases.apiserver.resources import Resource, Selectable
+from leases.apiserver.storage.journal import Version
 from leases.wire.selectors import (
     FieldTerm,
+    Matcher,
     SelectorError,
     check_fields,
     exact_name,
     parse_fields,
     parse_labels,
 )
-from leases.wire.status import StatusCause
-from leases.wire.status_causes import bad_value, go_quote
+from leases.wire.status import StatusCause, bad_value, go_quote
+
+_FLAGS = ("true", "false")  # an object need not hold them
+_UNESCAPED = re.compile(r"[\w ./:-]+", re.ASCII)
+
+
+class Selector:
+    """A label and field selector; an empty one selects everything.
+
+    `selectable` reads the values of fields that a Version does not hold.
+    """
+
+    def __init__(
+        self, labels: list[Matcher], fields: list[FieldTerm], selectable: Selectable | None = None
+    ) -> None:
+        self.labels = labels
+        self.fields = fields
+        self._selectable = selectable or {}
+        # An object that holds none of these texts is not selected, and need not be decoded.
+        self._needles = [
+            term.value.encode()
+            for term in fields
+            if self._selectable.get(term.field) is not None
+            and not term.negated
+            and term.value not in _FLAGS
+            and _UNESCAPED.fullmatch(term.value)
+        ]
+        self.empty = not labels and not fields
+
+    def selects(self, version: Version) -> bool:
+        if self.empty:
+            return True
+        for needle in self._needles:
+            if needle not in version.body:
+                return False
+        found = version.labels or {}
+        return all(matches(found) for matches in self.labels) and all(
+            self._matches(term, version) for term in self.fields
+        )
+
+    def _matches(self, term: FieldTerm, version: Version) -> bool:
+        read = self._selectable.get(term.field)
+        if read is not None:
+            value = read(version.read())
+        else:
+            value = version.name if term.field == "metadata.name" else version.namespace
+        return (value == term.value) != term.negated
+
 
 MAX_MANAGER_BYTES = 128
 EXACT, NOT_OLDER = "Exact", "NotOlderThan"
@@ -196,3 +257,98 @@ def dry_run_errors(values: list[str]) -> list[StatusCause]:
         return []
     shown = f"[{','.join(go_quote(value) for value in values)}]"
     return [not_supported("dryRun", shown, ("All",))]
+
+
+_SCHEME = "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27"
+_KIND = "DeleteOptions"
+# Kinds that this scheme takes in every version, and those of meta.k8s.io/v1 alone.
+_IN_ALL_VERSIONS = {
+    _KIND, "CreateOptions", "UpdateOptions", "Status", "APIVersions", "APIGroupList", "APIGroup",
+    "APIResourceList",
+}  # fmt: skip
+_IN_META = {
+    "WatchEvent", "ListOptions", "GetOptions", "PatchOptions", "Table", "TableOptions",
+    "PartialObjectMetadata", "PartialObjectMetadataList",
+}  # fmt: skip
+_PROPAGATION = ("Foreground", "Background", "Orphan")
+
+
+class DeleteOptions(msgspec.Struct, frozen=True):
+    """How to delete. `orphan` is the deprecated orphanDependents."""
+
+    dry_run: bool = False
+    uid: str | None = None
+    version: str | None = None
+    propagation: str | None = None
+    orphan: bool | None = None
+
+
+async def delete_options(request: Request) -> DeleteOptions:
+    """From the body when there is one, else from the query. Raises 400, 413, 415 and 422."""
+    data = await request.body()
+    if not data:
+        return _of_query(request.query)
+    media_type = media_type_of(request)
+    try:
+        return await aside(len(data), _of_body, data, media_type)
+    except ValueError as error:
+        raise bad_request(str(error)) from None
+
+
+def _of_query(query: Params) -> DeleteOptions:
+    query.integer("gracePeriodSeconds")
+    return _checked(
+        dry_run=query.all("dryRun"),
+        propagation=query.get("propagationPolicy"),
+        orphan=query.flag("orphanDependents"),
+        uid=query.text("uid") or None,
+        version=query.text("resourceVersion") or None,
+    )
+
+
+def _of_body(data: bytes, media_type: str) -> DeleteOptions:
+    """Ignores unknown fields. Raises ValueError with Go's message."""
+    value = parse(data, media_type, schema.DELETE_OPTIONS).value
+    kind, version = kind_in(value, _KIND, "v1", data)
+    _check_kind(kind, version)
+    found = Decoder().decode({} if value is None else value, schema.DELETE_OPTIONS)
+    preconditions = found.get("preconditions", {})
+    return _checked(
+        dry_run=found.get("dryRun", []),
+        propagation=found.get("propagationPolicy"),
+        orphan=found.get("orphanDependents"),
+        uid=preconditions.get("uid"),
+        version=preconditions.get("resourceVersion"),
+    )
+
+
+def _check_kind(kind: str, version: str) -> None:
+    if kind == _KIND:
+        return
+    if kind in _IN_ALL_VERSIONS or (version == "meta.k8s.io/v1" and kind in _IN_META):
+        raise ValueError(f"converting (v1.{kind}) to (v1.{_KIND}): unknown conversion")
+    raise ValueError(
+        f"no kind {go_quote(kind)} is registered for version {go_quote(version)} "
+        f"in scheme {go_quote(_SCHEME)}"
+    )
+
+
+def _checked(
+    *,
+    dry_run: list[str],
+    propagation: str | None,
+    orphan: bool | None,
+    uid: str | None,
+    version: str | None,
+) -> DeleteOptions:
+    wrong: list[StatusCause] = []
+    path = "propagationPolicy"
+    if propagation is not None and orphan is not None:
+        detail = "orphanDependents and deletionPropagation cannot be both set"
+        wrong.append(bad_value(path, go_quote(propagation), detail))
+    if propagation is not None and propagation not in _PROPAGATION:
+        wrong.append(not_supported(path, go_quote(propagation), (*_PROPAGATION, "nil")))
+    wrong += dry_run_errors(dry_run)
+    if wrong:
+        raise invalid_options("DeleteOptions", wrong)
+    return DeleteOptions(bool(dry_run), uid, version, propagation, orphan)

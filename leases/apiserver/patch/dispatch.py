@@ -10,11 +10,15 @@ from copy import deepcopy
 from typing import Any
 
 from leases.apiserver.codec import schema
-from leases.apiserver.codec.decoding import DecodeError, Decoder, repeated_fields
-from leases.apiserver.codec.go_fmt import go_text
+from leases.apiserver.codec.decoding import (
+    DecodeError,
+    Decoder,
+    UnstructuredDecoder,
+    aside,
+    repeated_fields,
+)
 from leases.apiserver.codec.go_json import JsonError, dumps, loads, type_word, unrepeated
-from leases.apiserver.codec.large_bodies import aside
-from leases.apiserver.codec.unstructured import UnstructuredDecoder
+from leases.apiserver.codec.go_values import go_text
 from leases.apiserver.errors import (
     bad_request,
     conflict,
@@ -26,23 +30,14 @@ from leases.apiserver.errors import (
 )
 from leases.apiserver.http.bodies import check_kind, kind_in
 from leases.apiserver.http.options import WriteOptions, write_options
-from leases.apiserver.http.request import Request
-from leases.apiserver.http.routes import RequestTarget
-from leases.apiserver.patch.apply import Apply
-from leases.apiserver.patch.apply_body import Configuration, read_applied
-from leases.apiserver.patch.json_patch import (
-    PatchError,
-    json_patch,
-    merge_patch,
-    operations_error,
-)
-from leases.apiserver.patch.strategic_items import StrategicError
-from leases.apiserver.patch.strategic_merge import strategic_merge
+from leases.apiserver.http.request import Request, RequestTarget
+from leases.apiserver.patch.apply import Apply, Configuration, read_applied
+from leases.apiserver.patch.json_patch import PatchError, json_patch, merge_patch, operations_error
+from leases.apiserver.patch.strategic_merge import StrategicError, strategic_merge
 from leases.apiserver.registry.create_update import Writer, Written, check_sent
 from leases.apiserver.resources import Resource
-from leases.apiserver.storage.records import now_text
-from leases.wire.status import ApiError, StatusDetails
-from leases.wire.status_causes import bad_value, go_quote
+from leases.apiserver.storage.journal import now_text
+from leases.wire.status import ApiError, StatusDetails, bad_value, go_quote
 
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"

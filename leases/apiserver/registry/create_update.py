@@ -11,23 +11,17 @@ from typing import Any
 
 import msgspec
 
+from leases.apiserver.codec.decoding import aside
 from leases.apiserver.codec.go_json import dumps
-from leases.apiserver.codec.large_bodies import aside
-from leases.apiserver.errors import (
-    already_exists,
-    bad_request,
-    internal,
-    invalid,
-    not_found,
-)
+from leases.apiserver.errors import already_exists, bad_request, internal, invalid, not_found
 from leases.apiserver.http.options import WriteOptions
-from leases.apiserver.http.routes import RequestTarget
+from leases.apiserver.http.request import RequestTarget
+from leases.apiserver.registry.delete import check_version, given_version, is_numbered
 from leases.apiserver.registry.managed_fields import after_update, keep_times_of_no_change
 from leases.apiserver.registry.namespaces import Namespaces, completed
-from leases.apiserver.registry.preconditions import check_version, given_version, is_numbered
 from leases.apiserver.registry.validation import create_errors, update_errors
 from leases.apiserver.resources import CLE_GATE, LEASES, NAMESPACES, Resource
-from leases.apiserver.storage.records import Version, now_text, ordered_metadata
+from leases.apiserver.storage.journal import Version, now_text, ordered_metadata
 from leases.apiserver.storage.store import ObjectStore, Plan
 from leases.wire.name_rules import generated_name
 

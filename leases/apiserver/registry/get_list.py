@@ -1,6 +1,10 @@
 """get and list: the requested state, its pages, and continue tokens.
 
+get and list: the requested state, its pages, and continue tokens.
+
 Source: apiserver/pkg/storage/{continue.go,cacher,etcd3} and pkg/registry/generic/registry/store.go.
+
+Which resources a server has.
 """
 
 from __future__ import annotations
@@ -16,19 +20,15 @@ import msgspec
 from leases.apiserver.codec import schema
 from leases.apiserver.codec.decoding import Decoder
 from leases.apiserver.codec.go_json import JsonError, dumps, loads, type_word
-from leases.apiserver.errors import (
-    ResumableError,
-    bad_request,
-    expired,
-    future_version,
-    internal,
-)
+from leases.apiserver.errors import ResumableError, bad_request, expired, future_version, internal
 from leases.apiserver.http.options import EXACT, ListOptions
-from leases.apiserver.storage.records import Version
+from leases.apiserver.registry.events import CORE_EVENTS, EVENTS
+from leases.apiserver.registry.pods_and_nodes import NODES, PODS, SERVICES
+from leases.apiserver.resources import CANDIDATES, CLE_GATE, LEASES, NAMESPACES, Resource
+from leases.apiserver.storage.journal import Version
 from leases.apiserver.storage.store import ObjectStore
-from leases.wire.go_numbers import parse_uint
-from leases.wire.selectors import exact_name
-from leases.wire.status_causes import go_quote
+from leases.wire.selectors import exact_name, parse_uint
+from leases.wire.status import go_quote
 
 FUTURE_WAIT = 3.0
 _TOKEN_VERSION = "meta.k8s.io/v1"  # noqa: S105 - a version, no secret
@@ -201,3 +201,9 @@ def _read_token(text: str) -> Start:
     if posixpath.normpath(rooted) != rooted:
         raise ValueError(start)
     return Start(rooted[1:], revision)
+
+
+def served(gates: frozenset[str]) -> tuple[Resource, ...]:
+    """The resources of a server with these feature gates on."""
+    candidates = (CANDIDATES,) if CLE_GATE in gates else ()
+    return (LEASES, *candidates, CORE_EVENTS, NAMESPACES, NODES, PODS, SERVICES, EVENTS)

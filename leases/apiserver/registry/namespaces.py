@@ -12,12 +12,20 @@ import uuid
 from functools import partial
 from typing import Any
 
-from leases.apiserver.errors import about, conflict, failure, forbidden, not_found, qualified
-from leases.apiserver.failing import Failed, log_failure
-from leases.apiserver.http.delete_options import DeleteOptions
+from leases.apiserver.errors import (
+    Failed,
+    about,
+    conflict,
+    failure,
+    forbidden,
+    log_failure,
+    not_found,
+    qualified,
+)
+from leases.apiserver.http.options import DeleteOptions
 from leases.apiserver.registry.delete import delete
 from leases.apiserver.resources import NAME_LABEL, NAMESPACES, Resource
-from leases.apiserver.storage.records import Version, now_text, ordered_metadata
+from leases.apiserver.storage.journal import Version, now_text, ordered_metadata
 from leases.apiserver.storage.store import ObjectStore, Plan
 from leases.wire.status import NotFound, StatusCause
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from leases.apiserver.codec.human_duration import age
+from leases.apiserver.codec.go_values import age
 from leases.apiserver.errors import bad_request, not_acceptable
 from leases.apiserver.http.negotiation import Output
 from leases.apiserver.resources import Resource
-from leases.wire.status_causes import go_quote
+from leases.wire.status import go_quote
 
 Object = dict[str, Any]
 _INCLUDES = ("", "Metadata", "Object", "None")

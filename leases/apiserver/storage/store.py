@@ -14,12 +14,21 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from leases.apiserver.codec.large_bodies import aside
-from leases.apiserver.errors import internal
-from leases.apiserver.failing import Failed
-from leases.apiserver.storage.group_commit import Commits, Done, Key, Write
-from leases.apiserver.storage.journal import FILE_NAME, Journal, JournalRow
-from leases.apiserver.storage.records import Event, Version, version_of, with_revision
+from leases.apiserver.codec.decoding import aside
+from leases.apiserver.errors import Failed, internal
+from leases.apiserver.storage.journal import (
+    FILE_NAME,
+    Commits,
+    Done,
+    Event,
+    Journal,
+    JournalRow,
+    Key,
+    Version,
+    Write,
+    version_of,
+    with_revision,
+)
 from leases.wire.status import ApiError
 
 logger = logging.getLogger(__name__)

@@ -10,10 +10,10 @@ from typing import Any
 
 from leases.apiserver.codec.go_json import dumps
 from leases.apiserver.codec.protobuf import encode_event
-from leases.apiserver.failing import Failed, log_failure
-from leases.apiserver.http.selector import Selector
+from leases.apiserver.errors import Failed, log_failure
+from leases.apiserver.http.options import Selector
 from leases.apiserver.resources import Resource
-from leases.apiserver.storage.records import Event, Version, version_of
+from leases.apiserver.storage.journal import Event, Version, version_of
 
 logger = logging.getLogger(__name__)
 QUEUE_BYTES = 8 * 1024 * 1024

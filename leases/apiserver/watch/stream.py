@@ -19,7 +19,7 @@ from leases.apiserver.http.request import Request
 from leases.apiserver.registry.get_list import FUTURE_WAIT, parse_version
 from leases.apiserver.registry.tables import check_include, convert_object, table
 from leases.apiserver.resources import Resource
-from leases.apiserver.storage.records import Version
+from leases.apiserver.storage.journal import Version
 from leases.apiserver.storage.store import ObjectStore
 from leases.apiserver.watch.hub import (
     BOOKMARK_EVERY,

@@ -1,38 +1,209 @@
 """The open incidents of one cluster: clues and facts go in, incidents come out.
 
+Incidents whose cause is settled but that have not ended, or that an earlier run left open.
+
+Ask the rules in order: the first that knows a cause gives the verdict of an episode.
+
+The open incidents of one cluster: clues and facts go in, incidents come out.
+
 Stateful, but without clock and IO: the caller passes `now` and looks up the questions.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 from itertools import count
 
-from leases.domain.cause.clue import Clue, LateRenewal
-from leases.domain.cause.episode import Episode, opens
-from leases.domain.cause.facts import Fact, Question
-from leases.domain.cause.going_on import GoingOn
-from leases.domain.cause.groups.grouped import grouped
-from leases.domain.cause.groups.judged import Group, Judged
-from leases.domain.cause.incident import Confidence, Incident
-from leases.domain.cause.inquiry import Inquiries
-from leases.domain.cause.knowledge import Knowledge
-from leases.domain.cause.make_incident import (
+import msgspec
+
+from leases.domain.cause.clue import Clue, Episode, LateRenewal, UsualWriters, opens, remember
+from leases.domain.cause.facts import Fact, Knowledge, Question
+from leases.domain.cause.groups import (
     ReportedAs,
     given_up,
+    grouped,
     incident_id,
     incident_of,
     withdrawn,
 )
-from leases.domain.cause.rules.judge import judge
-from leases.domain.cause.scene import Scene
-from leases.domain.cause.usual_writers import UsualWriters, remember
-from leases.domain.changes.change import ChangeType
-from leases.domain.connection import Connection
+from leases.domain.cause.incident import Cause, Confidence, Incident, Source
+from leases.domain.cause.inquiry import Inquiries
+from leases.domain.cause.rules.api import api_trouble
+from leases.domain.cause.rules.handover import by_shape, scaled_down, stopped
+from leases.domain.cause.rules.place import drained, evicted, heartbeat, node_down
+from leases.domain.cause.rules.process import cut_off, ended, gave_up, killed_for_memory, starved
+from leases.domain.cause.rules.writes import by_hand, deleted, preferred, wrong_clock
+from leases.domain.cause.scene import Group, Judged, Scene, Verdict, clock, possible, seen
+from leases.domain.change import ChangeType
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
+from leases.domain.watched_times import Connection
+
+_replace = msgspec.structs.replace
+
+
+MAX_KEPT = 5000
+_ENDS = frozenset(
+    {
+        ChangeType.ACQUIRED, ChangeType.TAKEN_OVER, ChangeType.RECOVERED, ChangeType.CREATED,
+        ChangeType.RESTARTED, ChangeType.REPLACED,
+    }
+)  # fmt: skip
+_GOES_ON = frozenset({ChangeType.EXPIRED, ChangeType.RELEASED, ChangeType.DELETED})
+
+
+class GoingOn:
+    """Each waits for somebody to hold its Leases again."""
+
+    def __init__(self) -> None:
+        self._incidents: dict[str, Incident] = {}
+        self._open: dict[str, set[ObjectName]] = {}  # the Leases that nobody holds yet
+        self._of: dict[ObjectName, str] = {}
+        self._news: dict[str, Incident] = {}
+
+    def keep(self, incident: Incident, still_open: set[ObjectName]) -> None:
+        """Wait for the end of an incident."""
+        while len(self._incidents) >= MAX_KEPT:
+            self._forget(next(iter(self._incidents)))
+        self._incidents[incident.id] = incident
+        self._open[incident.id] = still_open
+        for key in still_open:
+            self._of[key] = incident.id
+
+    def restore(self, incidents: Iterable[Incident]) -> None:
+        for incident in incidents:
+            if incident.ended is None or not incident.settled:
+                self.keep(incident, _still_open(incident))
+
+    def incidents(self) -> list[Incident]:
+        return [one for one in self._incidents.values() if one.ended is None]
+
+    def takes(self, clue: Clue) -> bool:
+        """Add a change to the incident that its Lease is part of. Returns whether it is any."""
+        number = self._of.get(clue.key)
+        change = clue.change
+        if number is None or change.change not in _ENDS | _GOES_ON:
+            return False
+        incident = self._incidents[number]
+        member = clue.member
+        if member in incident.members:
+            return True
+        gap = max(incident.worst_gap_seconds or 0.0, change.gap_seconds or 0.0) or None
+        incident = _replace(incident, members=(*incident.members, member), worst_gap_seconds=gap)
+        if change.change in _ENDS or change.change is ChangeType.DELETED:
+            del self._of[clue.key]
+            self._open[number].discard(clue.key)
+            if not self._open[number]:
+                incident = _replace(incident, ended=change.at)
+        self._incidents[number] = self._news[number] = incident
+        return True
+
+    def review(self, now: datetime) -> list[Incident]:
+        """Return what changed, and settle what an earlier run left."""
+        for number, one in list(self._incidents.items()):
+            if not one.settled and now - (one.ended or one.began) >= SETTLED_AFTER:
+                # One that flapped at the stop has no Lease whose holder would end it.
+                ended = one.ended if self._open[number] else one.ended or now
+                settled = _replace(one, settled=True, ended=ended)
+                self._incidents[number] = self._news[number] = settled
+        news = list(self._news.values())
+        self._news.clear()
+        for incident in news:
+            if incident.settled and incident.ended is not None:
+                self._forget(incident.id)
+        return news
+
+    def next_review(self) -> datetime | None:
+        waiting = [
+            (one.ended or one.began) + SETTLED_AFTER
+            for one in self._incidents.values()
+            if not one.settled
+        ]
+        return min(waiting, default=None)
+
+    def _forget(self, number: str) -> None:
+        del self._incidents[number]
+        for key in self._open.pop(number):
+            if self._of.get(key) == number:
+                del self._of[key]
+
+
+def _still_open(incident: Incident) -> set[ObjectName]:
+    """Return the Leases that nobody held when the incident was stored.
+
+    An identity has the word of its change after the uid; `term` is also a release, which stands
+    alone as long as nobody has acquired.
+    """
+    if incident.ended is not None:
+        return set()
+    words: dict[ObjectName, list[str]] = {}
+    for member in incident.members:
+        words.setdefault(member.lease, []).append(f"{member.identity} ".split(" ")[1])
+    return {
+        key for key, seen in words.items() if seen[-1] in ("expired", "deleted") or seen == ["term"]
+    }
+
+
+Rule = Callable[[Scene], Verdict | None]
+
+
+def _died_at_once(scene: Scene) -> Verdict | None:
+    """A container that ended with its last renewal was not starved, however late that came."""
+    pod = scene.ended()
+    if pod is None or gave_up(scene.episode, pod) or scene.episode.opening is ChangeType.RELEASED:
+        return None
+    return None if scene.stopped() else ended(scene)
+
+
+_RULES: tuple[Rule, ...] = (
+    by_hand,
+    preferred,
+    api_trouble,
+    deleted,
+    wrong_clock,
+    killed_for_memory,
+    evicted,
+    drained,
+    node_down,
+    heartbeat,
+    _died_at_once,
+    starved,
+    scaled_down,
+    stopped,
+    ended,
+    cut_off,
+    by_shape,
+)
+
+
+def judge(scene: Scene) -> Verdict:
+    """Return the verdict on one episode, from what is known now."""
+    best: Verdict | None = None
+    for rule in _RULES:
+        verdict = rule(scene)
+        if verdict is None:
+            continue
+        if verdict.confidence is not Confidence.POSSIBLE:
+            return verdict
+        best = best or verdict
+    return best or _unknown(scene)
+
+
+def _unknown(scene: Scene) -> Verdict:
+    episode = scene.episode
+    loser = "its holder" if episode.loser is None else episode.loser.host
+    at = clock(episode.at)
+    if episode.kind is Kind.LOCK and episode.opening is ChangeType.EXPIRED:
+        return possible(Cause.UNKNOWN, f"The lock {scene.lease} ran out at {at} in {loser}'s hands")
+    if episode.opening in (ChangeType.EXPIRED, ChangeType.TAKEN_OVER):
+        sentence = f"{loser} stopped renewing {scene.lease} at {clock(episode.lost_at)}"
+        fact = seen(Source.LEASES, f"it ran out at {at}; nothing else tells why")
+        return possible(Cause.CRASH, sentence, fact)
+    word = episode.opening.value.replace("_", " ")
+    return possible(Cause.UNKNOWN, f"{scene.lease} was {word} at {at}: nothing tells why")
+
 
 SETTLED_AFTER = timedelta(seconds=120)
 # Incidents that are not certain are reported after this time: what belongs together comes soon.

@@ -1,17 +1,36 @@
-"""What the Leases themselves say about one change: the first evidence of its cause."""
+"""What the Leases themselves say: a clue of each change, and the episodes that clues make up.
+
+What the Leases themselves say about one change: the first evidence of its cause.
+
+Programs with which people write Leases, by their field managers.
+
+What the identity of a holder says of its Pod: its workload, and the template it was made from.
+
+Source: k8s.io/kubernetes pkg/controller (ReplicaSets end in the hash of their Pod template, Pods in
+five random letters), pkg/controller/statefulset (Pods end in their ordinal).
+
+Find writes that were not the holder's own, by the field manager and by what they moved.
+
+An episode: the changes of one Lease from the one that shook it until somebody holds it again.
+
+Who writes each Lease usually: to distinguish a person's write from a holder's own.
+"""
 
 from __future__ import annotations
 
-from datetime import datetime
+import re
+from datetime import datetime, timedelta
+from functools import lru_cache
+from typing import TypeVar
 
 import msgspec
 
-from leases.domain.cadence import EMPTY, median, samples
 from leases.domain.cause.incident import Member
-from leases.domain.changes.change import Change
-from leases.domain.changes.change_identity import identity
-from leases.domain.changes.field_managers import Managers
+from leases.domain.change import Change, ChangeType, Managers, identity, owner_of
+from leases.domain.holder_identity import split_holder
+from leases.domain.kind import Kind
 from leases.domain.lease import Lease, ObjectName
+from leases.domain.phase import EMPTY, median, samples
 
 
 class LateRenewal(msgspec.Struct, frozen=True, gc=False):
@@ -86,3 +105,287 @@ class Clue(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     def renew_intervals(self) -> list[float]:
         """The last intervals between renewals of the holder before, oldest first, in seconds."""
         return samples(self.intervals)
+
+
+# kubectl names itself after its command (kubectl-edit); dashboards, scripts and curl leave the
+# first word of their User-Agent.
+_is_human = re.compile(
+    r"kubectl(-.*)?|oc(-.*)?|k9s|lens.*|openlens.*|freelens.*|node-fetch|headlamp.*|octant.*|rancher"
+    r"|dashboard|kubernetes-dashboard.*|mozilla|curl|wget|httpie|python-requests.*|python-httpx.*"
+    r"|python-urllib.*|leaseboard.*|terraform.*|helm|ansible.*",
+    re.IGNORECASE,
+).fullmatch
+
+
+def is_human_writer(manager: str) -> bool:
+    """Whether people use a program with this field manager."""
+    return bool(_is_human(manager))
+
+
+_SAFE = "[bcdfghjklmnpqrstvwxz2456789]"
+_of_deployment = re.compile(rf"(.+)-({_SAFE}{{6,10}}|[0-9]{{8,10}})-{_SAFE}{{5}}").fullmatch
+_of_set = re.compile(rf"(.+)-{_SAFE}{{5}}").fullmatch
+_with_ordinal = re.compile(r"(.+)-([0-9]+)").fullmatch
+
+
+class Contender(msgspec.Struct, frozen=True):
+    """`template` is the hash of its ReplicaSet; `ordinal` may be a StatefulSet's, or a node's."""
+
+    identity: str
+    host: str
+    workload: str
+    template: str = ""
+    ordinal: str = ""
+
+    @property
+    def is_pod(self) -> bool:
+        """Whether the host can only be a Pod."""
+        return bool(self.template)
+
+    @property
+    def has_suffix(self) -> bool:
+        """Whether the identity names one process, and not only its host."""
+        return split_holder(self.identity).suffix is not None
+
+
+@lru_cache(4096)
+def contender(identity: str | None) -> Contender | None:
+    """Read an identity; None: nobody."""
+    if not identity:
+        return None
+    host = split_holder(identity).host or identity
+    if match := _of_deployment(host):
+        return Contender(identity, host, match[1], template=match[2])
+    if match := _with_ordinal(host):
+        return Contender(identity, host, match[1], ordinal=match[2])
+    if match := _of_set(host):
+        return Contender(identity, host, match[1])
+    return Contender(identity, host, host)
+
+
+_TERM = frozenset(
+    {ChangeType.ACQUIRED, ChangeType.RELEASED, ChangeType.REPLACED, ChangeType.TAKEN_OVER}
+)
+
+
+def foreign_writer(clue: Clue) -> str | None:
+    """Return the field manager of a write that was not the holder's own; None: it was, or no
+    write caused the change.
+    """
+    change, after = clue.change, clue.after
+    writer = change.writer
+    if writer is None or after is None or change.change is ChangeType.CREATED:
+        return None
+    usual = usual_writer(clue)
+    if is_human_writer(writer):
+        return None if usual == writer else writer
+    if change.change not in _TERM or usual in (None, writer):
+        return None
+    return writer if _is_odd(clue) else None
+
+
+def _is_odd(clue: Clue) -> bool:
+    """Whether no elector writes like this: the times stay, somebody else releases, or a valid
+    holder is replaced by what is no Pod of its workload.
+    """
+    change = clue.change
+    if not _moved_times(clue):
+        return True
+    if change.change is ChangeType.RELEASED:
+        return clue.usual_writer is not None
+    before, after = contender(change.previous_holder), contender(change.holder)
+    if change.change is not ChangeType.REPLACED or before is None or after is None:
+        return False
+    return before.workload != after.workload and _was_in_time(clue)
+
+
+def _was_in_time(clue: Clue) -> bool:
+    """Whether the holder had renewed at its usual rhythm."""
+    usual = clue.cadence_seconds
+    if usual is None or clue.observed_at is None:
+        return False
+    return (clue.change.at - clue.observed_at).total_seconds() <= 1.5 * usual + 1.0
+
+
+def usual_writer(clue: Clue) -> str | None:
+    """Return the manager that renews the Lease, as far as its managedFields still show."""
+    if clue.usual_writer:
+        return clue.usual_writer
+    renews = owner_of("spec.renewTime", clue.managers)
+    if renews is not None and renews != clue.change.writer:
+        return renews
+    others = [one.name for one in clue.managers if one.name != clue.change.writer]
+    if any(not is_human_writer(name) for name in others):
+        return next(name for name in others if not is_human_writer(name))
+    return None if others else renews
+
+
+def _moved_times(clue: Clue) -> bool:
+    before, after = clue.before, clue.after
+    if before is None or after is None:
+        return True
+    return (before.spec.renew_time, before.spec.acquire_time) != (
+        after.spec.renew_time,
+        after.spec.acquire_time,
+    )
+
+
+_GAPS = frozenset({ChangeType.EXPIRED, ChangeType.RELEASED, ChangeType.DELETED})
+_OPENING = _GAPS | {ChangeType.REPLACED, ChangeType.TAKEN_OVER, ChangeType.RESTARTED}
+# A contender may count on a shorter duration than the Lease has: that replaces a silent holder.
+_AFTER_SILENCE = frozenset({ChangeType.EXPIRED, ChangeType.RESTARTED, ChangeType.REPLACED})
+FOLLOWS = timedelta(seconds=60)  # an edit is taken back, a preferred holder takes over
+RENEWED = timedelta(milliseconds=500)
+
+
+class Episode:
+    """One Lease, and what happened to it. `open`: nobody holds it yet."""
+
+    def __init__(self, clue: Clue) -> None:
+        self.key = clue.key
+        self.clues = [clue]
+        self.open = clue.change.change in _GAPS
+        self._begin()
+
+    def begin_with(self, birth: Clue) -> None:
+        """Let an earlier change begin it."""
+        self.clues.insert(0, birth)
+        self._begin()
+
+    def _begin(self) -> None:
+        """Read the first change once: the rules look at it again and again."""
+        self.first = first = self.clues[0]
+        change = first.change
+        self.opening = change.change
+        self.at = change.at
+        self.kind = change.kind
+        # Who held it before.
+        it_goes_on = change.change in (ChangeType.RESTARTED, ChangeType.RECONFIGURED)
+        self.loser = contender(change.holder if it_goes_on else change.previous_holder)
+        before = None if first.before is None else first.before.spec.lease_duration_seconds
+        self.duration = float(before or 15)
+        # Seconds between the renewals of the holder, or a good guess.
+        shortest = min(first.renew_intervals, default=None)
+        guess = max(1.0, self.duration / 3)
+        self.rhythm = guess if shortest is None else max(0.1, shortest)
+        self.lost_at = self._lost_at()
+
+    def _lost_at(self) -> datetime:
+        """Return when the holder was last seen alive."""
+        first = self.first
+        if first.observed_at is None or self.opening not in _AFTER_SILENCE:
+            return self.at
+        silent = (self.at - first.observed_at).total_seconds()
+        if self.opening is ChangeType.REPLACED and silent <= 1.5 * self.rhythm + 1.0:
+            return self.at
+        return first.observed_at
+
+    @property
+    def last(self) -> Clue:
+        return self.clues[-1]
+
+    @property
+    def ended_at(self) -> datetime | None:
+        """When it was over: nobody is without a Lease that was deleted."""
+        over = not self.open or self.last.change.change is ChangeType.DELETED
+        return self.last.change.at if over else None
+
+    @property
+    def winner(self) -> Contender | None:
+        """Who holds it now, if anybody."""
+        return None if self.open else contender(self.last.change.holder)
+
+    @property
+    def gap_seconds(self) -> float | None:
+        return max((one.change.gap_seconds or 0.0 for one in self.clues), default=0.0) or None
+
+    def happened(self, *types: ChangeType) -> bool:
+        return any(clue.change.change in types for clue in self.clues)
+
+    def takes(self, clue: Clue) -> bool:
+        """Whether a later change of the Lease belongs to this."""
+        change = clue.change.change
+        if change is ChangeType.RECONFIGURED:
+            return self._reverts(clue)
+        if self.open:
+            return True
+        if self.opening is ChangeType.RECONFIGURED:
+            return self._prefers() and clue.change.at - self.at <= FOLLOWS
+        return self._ends_theft(clue)
+
+    def add(self, clue: Clue) -> None:
+        self.clues.append(clue)
+        change = clue.change.change
+        if change is not ChangeType.RECONFIGURED:
+            self.open = change in _GAPS
+
+    def _prefers(self) -> bool:
+        return "preferredHolder" in self.first.change.fields
+
+    def _reverts(self, clue: Clue) -> bool:
+        """Whether a holder puts its own configuration back, or the coordinator its choice."""
+        return (
+            self.opening is ChangeType.RECONFIGURED
+            and clue.change.at - self.at <= FOLLOWS
+            and bool(set(clue.change.fields) & set(self.first.change.fields))
+            and (clue.change.writer != self.first.change.writer or self._prefers())
+        )
+
+    def _ends_theft(self, clue: Clue) -> bool:
+        """Whether somebody loses it who was put there and never renewed."""
+        thief = self.last.change
+        put = self.opening in (ChangeType.REPLACED, ChangeType.TAKEN_OVER) or self.happened(
+            ChangeType.ACQUIRED
+        )
+        if not put or clue.change.previous_holder != thief.holder or clue.observed_at is None:
+            return False
+        by_hand = foreign_writer(self.last) is not None
+        never_renewed = clue.observed_at - thief.at <= RENEWED
+        return by_hand and never_renewed
+
+
+def opens(clue: Clue) -> bool:
+    """Whether a change starts an episode, if no other one takes it."""
+    change = clue.change
+    if change.change is ChangeType.RELEASED and change.kind is Kind.LOCK:
+        return foreign_writer(clue) is not None  # a lock is there to be given back
+    if change.change in _OPENING:
+        return True
+    if change.change is ChangeType.RECONFIGURED:
+        return "preferredHolder" in change.fields or foreign_writer(clue) is not None
+    return change.change is ChangeType.ACQUIRED and foreign_writer(clue) is not None
+
+
+MAX_REMEMBERED = 20_000
+
+V = TypeVar("V")
+
+
+class UsualWriters:
+    def __init__(self) -> None:
+        self._writers: dict[ObjectName, str] = {}
+
+    def note(self, clue: Clue) -> Clue:
+        """Return the clue with the usual writer of its Lease, and remember who wrote it now."""
+        change, key = clue.change, clue.key
+        usual = self._writers.get(key)
+        if usual is not None:
+            clue = msgspec.structs.replace(clue, usual_writer=usual)
+        writer = change.writer
+        if (
+            writer is not None
+            and change.change is not ChangeType.RECONFIGURED
+            and change.kind is not Kind.HEARTBEAT
+            and not is_human_writer(writer)
+            and foreign_writer(clue) is None
+        ):
+            remember(self._writers, key, writer)
+        return clue
+
+
+def remember(known: dict[ObjectName, V], key: ObjectName, value: V) -> None:
+    """Set a value; the one that was set longest ago makes room."""
+    known.pop(key, None)
+    if len(known) >= MAX_REMEMBERED:
+        del known[next(iter(known))]
+    known[key] = value

@@ -1,16 +1,27 @@
-"""What a cluster said of Pods, Nodes and Events around a change. Each fact has its moment.
+"""What is known beside the Leases: facts of Pods, Nodes and Events, refusals, broken watches.
+
+What a cluster said of Pods, Nodes and Events around a change. Each fact has its moment.
 
 Source: k8s.io/api/core/v1/types.go (Pod, ContainerStatus, Node, Event).
+
+What is known of one cluster beside its Leases: facts, refusals, and when our watch was broken.
+
+Facts are kept by name and time, so the order in which they arrive makes no difference.
 """
 
 from __future__ import annotations
 
+from bisect import insort
+from collections import deque
+from collections.abc import Iterable
 from datetime import datetime, timedelta
+from typing import TypeVar
 
 import msgspec
 
 from leases.domain.cause.incident import Source
 from leases.domain.lease import ObjectName
+from leases.domain.watched_times import Connection, ConnectionState
 
 
 class PodFact(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,3 +98,122 @@ class Question(msgspec.Struct, frozen=True):
     source: Source
     key: ObjectName  # a Node's namespace is empty
     kind: str = ""  # of EVENTS: Pod, Node, Lease
+
+
+MAX_OBJECTS = 4000
+FIRST, LAST = 4, 6  # readings of one object that are kept
+MAX_EVENTS = 60  # about one object
+SHORTEST_BREAK = timedelta(seconds=2)
+
+K = TypeVar("K")
+V = TypeVar("V")
+R = TypeVar("R", PodFact, NodeFact)
+
+
+class Break:
+    """A time in which our own watch was broken; `until` is None while it is."""
+
+    def __init__(self, since: datetime) -> None:
+        self.since = since
+        self.until: datetime | None = None
+
+
+class Knowledge:
+    def __init__(self) -> None:
+        self._pods: dict[str, list[PodFact]] = {}
+        self._nodes: dict[str, list[NodeFact]] = {}
+        self._events: dict[tuple[str, str], list[EventFact]] = {}
+        # Source and namespace -> when it was last refused. Roles may differ by namespace.
+        self.refusals: dict[tuple[Source, str], datetime] = {}
+        self.breaks: deque[Break] = deque(maxlen=20)
+
+    def learn(self, facts: Iterable[Fact]) -> set[str]:
+        """Add facts. Returns the names of the objects they are about."""
+        names = set()
+        for fact in facts:
+            if isinstance(fact, PodFact):
+                _keep(_room(self._pods, fact.key.name), fact)
+                names.add(fact.key.name)
+            elif isinstance(fact, NodeFact):
+                _keep(_room(self._nodes, fact.name), fact)
+                names.add(fact.name)
+            elif isinstance(fact, EventFact):
+                events = _room(self._events, (fact.kind, fact.key.name))
+                if fact not in events:
+                    insort(events, fact, key=lambda one: (one.at, one.reason, one.message))
+                    del events[:-MAX_EVENTS]
+                names.add(fact.key.name)
+            else:
+                place = (fact.source, fact.namespace)
+                self.refusals[place] = max(fact.at, self.refusals.get(place, fact.at))
+        return names
+
+    def watch(self, connection: Connection, now: datetime) -> Break | None:
+        """Note a break of our watch, or its end. Returns the break."""
+        last = self.breaks[-1] if self.breaks and self.breaks[-1].until is None else None
+        if connection.state is ConnectionState.STALE and last is None:
+            self.breaks.append(Break(connection.heard_at or connection.since))
+            return self.breaks[-1]
+        if connection.state is ConnectionState.LIVE and last is not None:
+            last.until = now
+            return last
+        return None
+
+    def broken(self, since: datetime, until: datetime) -> float:
+        """Return for how many seconds of that time our watch was broken, short breaks left out."""
+        total = 0.0
+        for one in self.breaks:
+            end = one.until or until
+            if end - one.since >= SHORTEST_BREAK:
+                total += max(0.0, (min(end, until) - max(one.since, since)).total_seconds())
+        return total
+
+    def pods(self, name: str, namespace: str) -> list[PodFact]:
+        """Return what was read of a Pod, oldest first; of its own namespace where it is there."""
+        found = self._pods.get(name, [])
+        here = [one for one in found if one.key.namespace == namespace and not one.gone]
+        if here or not found:
+            return [one for one in found if one.key.namespace == namespace]
+        return found
+
+    def nodes(self, name: str) -> list[NodeFact]:
+        return self._nodes.get(name, [])
+
+    def events(self, kind: str, name: str) -> list[EventFact]:
+        return self._events.get((kind, name), [])
+
+    def refused(self, source: Source, namespace: str, now: datetime) -> bool:
+        """Whether a source was refused in a namespace lately. A Node's namespace is empty."""
+        at = self.refusals.get((source, namespace))
+        return at is not None and now - at < ASK_REFUSED_AGAIN
+
+
+def node_of_events(events: Iterable[EventFact]) -> str:
+    """Return the node of the kubelet that wrote one, or that the scheduler named."""
+    for event in events:
+        if event.component == "kubelet" and event.host:
+            return event.host
+        if event.reason == "Scheduled" and " to " in event.message:
+            return event.message.rpartition(" to ")[2].strip()
+    return ""
+
+
+def key_of_pod(facts: Iterable[PodFact], fallback: ObjectName) -> ObjectName:
+    """Return the Pod's name with the namespace where it was found."""
+    return next((one.key for one in facts if not one.gone), fallback)
+
+
+def _room(known: dict[K, list[V]], key: K) -> list[V]:
+    """Return the list of one object; the object that is longest known makes room."""
+    found = known.get(key)
+    if found is None:
+        if len(known) >= MAX_OBJECTS:
+            del known[next(iter(known))]
+        found = known[key] = []
+    return found
+
+
+def _keep(readings: list[R], fact: R) -> None:
+    if fact not in readings:
+        insort(readings, fact, key=lambda one: one.read_at)
+        del readings[FIRST:-LAST]

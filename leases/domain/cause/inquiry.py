@@ -8,13 +8,11 @@ from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from itertools import count
 
-from leases.domain.cause.episode import Episode
-from leases.domain.cause.facts import Question
+from leases.domain.cause.clue import Episode
+from leases.domain.cause.facts import Knowledge, Question
 from leases.domain.cause.incident import Cause, Confidence, Source
-from leases.domain.cause.knowledge import Knowledge
-from leases.domain.cause.scene import Scene, pod_keys
-from leases.domain.cause.verdict import Verdict
-from leases.domain.changes.change import ChangeType
+from leases.domain.cause.scene import Scene, Verdict, pod_keys
+from leases.domain.change import ChangeType
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 

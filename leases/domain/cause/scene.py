@@ -1,12 +1,23 @@
-"""One episode with everything that is known around it: what the rules look at."""
+"""One episode with everything that is known around it, and the verdict on it.
+
+One episode with everything that is known around it: what the rules look at.
+
+What a rule concludes, and the words its sentences are made of.
+
+An episode with its verdict, and the episodes of one incident.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
+from typing import TypeVar
 
-from leases.domain.cause.episode import Episode
-from leases.domain.cause.facts import EventFact, NodeFact, PodFact
-from leases.domain.cause.knowledge import Knowledge, node_of_events
+import msgspec
+
+from leases.domain.cause.clue import Episode
+from leases.domain.cause.facts import EventFact, Knowledge, NodeFact, PodFact, node_of_events
+from leases.domain.cause.incident import Cause, Confidence, Evidence, Source
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 
@@ -184,3 +195,111 @@ def node_of(episode: Episode, known: Knowledge) -> str:
 
 def _stem(replica_set: str) -> str:
     return replica_set.rpartition("-")[0]
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """A cause with its sentence. The evidence is the sentence itself and what else was seen."""
+
+    cause: Cause
+    confidence: Confidence
+    sentence: str
+    evidence: tuple[Evidence, ...] = ()
+    writer: str | None = None
+
+
+def certain(cause: Cause, sentence: str, *evidence: Evidence) -> Verdict:
+    return Verdict(cause, Confidence.CERTAIN, sentence, evidence)
+
+
+def likely(cause: Cause, sentence: str, *evidence: Evidence) -> Verdict:
+    return Verdict(cause, Confidence.LIKELY, sentence, evidence)
+
+
+def possible(cause: Cause, sentence: str, *evidence: Evidence) -> Verdict:
+    return Verdict(cause, Confidence.POSSIBLE, sentence, evidence)
+
+
+def seen(source: Source, sentence: str) -> Evidence:
+    return Evidence(sentence, source)
+
+
+def clock(moment: datetime) -> str:
+    """A time of day in UTC: 03:12:31."""
+    return f"{moment:%H:%M:%S}"
+
+
+def span(seconds: float) -> str:
+    """A length of time: 0.4 s, 12 s, 3 min 20 s."""
+    seconds = max(0.0, seconds)
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if rest else f"{minutes} min"
+
+
+def some(names: list[str], most: int = 3) -> str:
+    """A list of names in words, cut where it gets long."""
+    if len(names) <= most:
+        return ", ".join(names)
+    return f"{', '.join(names[:most])} and {len(names) - most} more"
+
+
+LONGEST = timedelta(minutes=30)  # of one incident
+
+K = TypeVar("K")
+
+
+class Judged(msgspec.Struct, frozen=True):
+    """An episode with its verdict, and the node where its loser ran."""
+
+    episode: Episode
+    verdict: Verdict
+    at: datetime  # of its first change
+    lost_at: datetime  # when the loser was last seen alive
+    number: str  # the id of the incident that it begins
+    serial: int  # another one for each judgement
+    changed_at: datetime  # our clock at its last change
+    node: str = ""
+    stopped_at: datetime | None = None  # when its Pod was asked to stop
+    died: bool | None = None  # its process died with its node; None: unknown
+
+
+class Group(msgspec.Struct, frozen=True):
+    """The episodes of one incident, oldest first."""
+
+    episodes: tuple[Judged, ...]
+    verdict: Verdict
+    hosts: tuple[str, ...] = ()
+
+
+def chains(
+    some_of: list[Judged],
+    gap: timedelta,
+    end: Callable[[Judged], datetime],
+    longest: timedelta = LONGEST,
+    few: int = 0,
+) -> list[list[Judged]]:
+    """Cut a list where more than `gap` passes between one episode and the next, and after the
+    `longest` time, unless it has no more than a `few` episodes: no incident grows for ever.
+    """
+    found: list[list[Judged]] = []
+    until: datetime | None = None
+    for one in some_of:
+        late = until is None or one.lost_at - until > gap
+        if until is None or late or _is_full(found[-1], one, longest, few):
+            found.append([])
+            until = end(one)
+        found[-1].append(one)
+        until = max(until, end(one))
+    return found
+
+
+def several(by: dict[K, list[Judged]], least: int = 2) -> Iterator[list[Judged]]:
+    """Yield those lists alone that can be a group: most episodes stand alone."""
+    return (there for there in by.values() if len(there) >= least)
+
+
+def _is_full(chain: list[Judged], one: Judged, longest: timedelta, few: int) -> bool:
+    return len(chain) >= few and one.lost_at - chain[0].lost_at > longest

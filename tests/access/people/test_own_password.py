@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from dashboard.access.rights import rights
+from dashboard.access import rights
 from tests.support.processes import Server, ended
 from tests.support.programs import people
 from tests.support.programs.open_sockets import FEED, PAGE, House, closing_of

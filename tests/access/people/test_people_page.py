@@ -11,10 +11,9 @@ from django.contrib.sessions.models import Session
 from django.test import Client
 
 from dashboard import clock
-from dashboard.access.people.last_seen import SEEN
-from dashboard.access.rights import rights
-from dashboard.access.rights.rights import UserRight
-from dashboard.access.sign_in import links
+from dashboard.access import rights, sign_in_links
+from dashboard.access.links import SEEN
+from dashboard.access.rights import UserRight
 from leases.models import Person, SecurityRecord, SignInLink
 from tests.support.board import browser_of, member
 from tests.support.proxy_visitor import ProxyBrowser, set_proxy
@@ -76,12 +75,12 @@ def test_a_password_is_changed_by_who_knows_the_old_one():
     ada = User.objects.create_superuser("root", password=PASSWORD)
     browser = browser_of(ada)
     new = {"new_password1": f"{PASSWORD}2", "new_password2": f"{PASSWORD}2"}
-    token = links.create(ada, now=clock.now())
+    token = sign_in_links.create(ada, now=clock.now())
     assert browser.post("/account/password/", {"old_password": "x"} | new).status_code == 400
     assert browser.post("/account/password/", {"old_password": PASSWORD} | new).status_code == 302
     assert browser.get("/people/").status_code == 200  # still signed in
-    with pytest.raises(links.LinkError):  # whoever had an old link cannot use it after that
-        links.find_user(token, now=clock.now())
+    with pytest.raises(sign_in_links.LinkError):  # whoever had an old link cannot use it after that
+        sign_in_links.find_user(token, now=clock.now())
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from django.db.models import QuerySet
 from django.test import Client
 
 from dashboard import clock
-from dashboard.access.programs import api_tokens, bearer
+from dashboard.access import api_tokens
 from leases.models import ApiToken, SecurityRecord
 from tests.support.board import board, member  # noqa: F401
 
@@ -25,7 +25,7 @@ HISTORY = "/c/a/history/?format=json"
 @pytest.fixture(autouse=True)
 def noon(monkeypatch, board):  # noqa: F811
     monkeypatch.setattr(clock, "now", lambda: T0)
-    monkeypatch.setattr(bearer, "REFUSALS", bearer.Refusals())
+    monkeypatch.setattr(api_tokens, "REFUSALS", api_tokens.Refusals())
 
 
 @pytest.fixture
@@ -118,7 +118,7 @@ def test_a_token_writes_nothing_and_needs_no_csrf_token_to_hear_so(made):
     _, text = made
     strict = Client(enforce_csrf_checks=True, headers={"Authorization": f"Bearer {text}"})
     for path in ("/c/a/leases/new/", "/sign-out/", "/wall-links/"):
-        assert strict.post(path, {}).json()["detail"] == bearer.ONLY_READS
+        assert strict.post(path, {}).json()["detail"] == api_tokens.ONLY_READS
 
 
 def test_when_it_was_used_is_written_once_a_minute(made, monkeypatch):

@@ -9,7 +9,7 @@ from django.contrib.auth.models import Group
 from django.core.management import CommandError, call_command
 from django.test import Client
 
-from dashboard.access.programs import api_tokens
+from dashboard.access import api_tokens
 from leases.models import ApiToken, SecurityRecord
 from tests.support.board import board, browser_of, member  # noqa: F401
 

@@ -11,9 +11,9 @@ from asgiref.testing import ApplicationCommunicator
 from django.contrib.auth.models import User
 from django.test import AsyncClient, Client
 
-from dashboard.access.proxy.headers import PEER
-from dashboard.access.rights import right_changes, rights
-from dashboard.serving.requests.pages_port import pages_server
+from dashboard.access import rights, rights_watch
+from dashboard.access.proxy import PEER
+from dashboard.serving.pages_port import pages_server
 from tests.support.board import a_lease, fill, member
 from tests.support.proxy_visitor import NAMED, PROXY, STRANGER, ProxyBrowser, scope_of, set_proxy
 
@@ -57,7 +57,7 @@ async def closing(socket: ApplicationCommunicator) -> tuple[int, str]:
 async def test_a_socket_of_the_proxy_ends_with_the_right(board, how):
     fill(board.clusters["a"].store, a_lease())
     heard: list[int] = []
-    right_changes.connect(lambda: heard.append(1))
+    rights_watch.connect(lambda: heard.append(1))
     # The session of somebody else, which ends, is not what the socket stands by.
     socket = await opened(PROXY, await session_of("gil", "operator"))
     assert (await socket.receive_output(60))["type"] == "websocket.send"
@@ -74,7 +74,7 @@ async def test_a_socket_of_the_proxy_ends_with_the_right(board, how):
         pia.is_active = False
         await pia.asave()
         reason = rights.DEACTIVATED
-    right_changes.disconnect()
+    rights_watch.disconnect()
     assert heard
     await board.rights.check()
     assert await closing(socket) == (4403, reason)

@@ -18,9 +18,7 @@ import pytest
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-from dashboard.access.programs import api_tokens, problem
-from dashboard.access.rights import rights, rights_watch
-from dashboard.access.wall import links
+from dashboard.access import api_tokens, links, rights, rights_watch
 from tests.support.api_client import LeaseApi
 from tests.support.processes import serving
 from tests.support.programs import people
@@ -191,7 +189,7 @@ async def test_the_right_of_a_token_ends_on_every_socket(house, ended):
     with pytest.raises(InvalidStatus) as refused:
         await house.open((FEED, {}), who)
     answer = refused.value.response
-    assert (answer.status_code, answer.headers["Content-Type"]) == (401, problem.CONTENT_TYPE)
+    assert (answer.status_code, answer.headers["Content-Type"]) == (401, api_tokens.CONTENT_TYPE)
     assert json.loads(answer.body)["detail"] == reason
 
 

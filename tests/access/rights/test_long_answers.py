@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dashboard.access.rights import rights
+from dashboard.access import rights
 from tests.support.processes import serving
 from tests.support.programs import people
 from tests.support.programs.open_sockets import FEED, House, closing_of

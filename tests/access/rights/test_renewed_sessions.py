@@ -9,9 +9,9 @@ from types import SimpleNamespace
 import pytest
 from asgiref.sync import sync_to_async
 
-from dashboard.access.rights import rights_watch
-from dashboard.access.rights.rights import Right, UserRight, WallRight
-from dashboard.access.rights.rights_watch import RightsWatch
+from dashboard.access import rights_watch
+from dashboard.access.rights import Right, UserRight, WallRight
+from dashboard.access.rights_watch import RightsWatch
 
 OLD, NEW, OTHER = UserRight(1, "old"), UserRight(1, "new"), UserRight(2, "other")
 WALL = WallRight(3, "a")

@@ -14,8 +14,7 @@ from django.contrib.sessions.models import Session
 from django.test import Client
 from django.utils import timezone
 
-from dashboard.access.programs import api_tokens
-from dashboard.access.rights import right_changes, rights
+from dashboard.access import api_tokens, rights, rights_watch
 from leases.models import ApiToken, WallLink
 from tests.support.processes import Server, ended
 from tests.support.programs import people
@@ -28,9 +27,9 @@ WITHOUT_TIMER = ("-m", "tests.access.rights.serve_without_timer")
 @pytest.fixture
 def reported() -> Iterator[list[int]]:
     calls: list[int] = []
-    right_changes.connect(lambda: calls.append(1))
+    rights_watch.connect(lambda: calls.append(1))
     yield calls
-    right_changes.disconnect()
+    rights_watch.disconnect()
 
 
 def deactivate(user: User, group: Group) -> None:
@@ -96,17 +95,17 @@ def test_a_change_is_committed_though_its_receiver_fails(board):
     def broken() -> None:
         raise ValueError("a defect")
 
-    right_changes.connect(broken)
+    rights_watch.connect(broken)
     try:
         User.objects.create_user("olga")
     finally:
-        right_changes.disconnect()
+        rights_watch.disconnect()
     assert User.objects.filter(username="olga").exists()
 
 
 @pytest.mark.django_db(transaction=True)
 def test_connecting_again_reports_each_change_once(reported, board):
-    right_changes.connect(lambda: reported.append(1))
+    rights_watch.connect(lambda: reported.append(1))
     User.objects.create_user("olga")
     assert reported == [1]
 

@@ -14,8 +14,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from dashboard import clock
-from dashboard.access.rights import rights
-from dashboard.access.rights.rights import (
+from dashboard.access import links, rights
+from dashboard.access.rights import (
     BATCH,
     DEACTIVATED,
     DELETED,
@@ -31,7 +31,6 @@ from dashboard.access.rights.rights import (
     WallRight,
     right_of_socket,
 )
-from dashboard.access.wall import links
 from tests.support.board import member
 
 MANY = 1000

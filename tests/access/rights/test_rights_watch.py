@@ -12,12 +12,9 @@ from asgiref.sync import sync_to_async
 from django.db import OperationalError
 
 from dashboard import clock
-from dashboard.access.rights import rights_watch
-from dashboard.access.rights.rights import (
-    Right,
-    WallRight,
-)
-from dashboard.access.rights.rights_watch import PROBLEM, RightsWatch
+from dashboard.access import rights_watch
+from dashboard.access.rights import Right, WallRight
+from dashboard.access.rights_watch import PROBLEM, RightsWatch
 
 RIGHT = WallRight(1, "a")
 

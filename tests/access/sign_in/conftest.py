@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.http import HttpResponse
 from django.test import Client
 
-from dashboard.access.sign_in.slowed_addresses import SLOWED
+from dashboard.access.sign_in_limits import SLOWED
 
 RIGHT, WRONG = "right horse", "wrong-horse-battery"
 

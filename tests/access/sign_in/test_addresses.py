@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 from django.utils import timezone
 
-from dashboard.access.sign_in.client_address import client_address
-from dashboard.access.sign_in.limits import COOL_OFF
-from dashboard.access.sign_in.slowed_addresses import SlowedAddresses
+from dashboard.access.security_log import client_address
+from dashboard.access.sign_in_limits import COOL_OFF, SlowedAddresses
 
 pytestmark = pytest.mark.django_db
 
@@ -29,7 +28,7 @@ def test_an_ipv6_network_counts_as_one_client(said, counted):
 
 
 def test_the_slowed_addresses_are_bounded(monkeypatch):
-    monkeypatch.setattr("dashboard.access.sign_in.slowed_addresses.MAX_ADDRESSES", 2)
+    monkeypatch.setattr("dashboard.access.sign_in_limits.MAX_ADDRESSES", 2)
     known, now = SlowedAddresses(), timezone.now()
     for name in ("a", "b", "c"):
         assert known.slow(name, now + COOL_OFF)

@@ -9,8 +9,7 @@ import pytest
 from django.core import signing
 from django.test import Client
 
-from dashboard.access.sign_in.known_browsers import COOKIE, is_known_browser
-from dashboard.access.sign_in.limits import MAX_FAILURES
+from dashboard.access.sign_in_limits import COOKIE, MAX_FAILURES, is_known_browser
 from tests.access.sign_in.conftest import RIGHT, WRONG, sign_in
 
 pytestmark = pytest.mark.django_db

@@ -12,9 +12,7 @@ from django.db.models import F
 from django.test import Client
 from django.utils import timezone
 
-from dashboard.access.sign_in.known_browsers import COOKIE
-from dashboard.access.sign_in.limits import COOL_OFF, MAX_FAILURES
-from dashboard.access.sign_in.slowed_addresses import SLOWED
+from dashboard.access.sign_in_limits import COOKIE, COOL_OFF, MAX_FAILURES, SLOWED
 from tests.access.sign_in.conftest import RIGHT, WRONG, sign_in
 
 pytestmark = pytest.mark.django_db
@@ -117,7 +115,7 @@ def test_a_refused_sign_in_writes_nothing_and_checks_no_password(
 
 
 def test_failures_that_count_no_more_are_forgotten(ada, monkeypatch):
-    monkeypatch.setattr("dashboard.access.sign_in.limits.CLEAN_SECONDS", 0.0)
+    monkeypatch.setattr("dashboard.access.sign_in_limits.CLEAN_SECONDS", 0.0)
     for number in range(20):
         sign_in(f"nobody-{number}", WRONG, f"192.0.2.{number}")
     let_pass(COOL_OFF * 2)

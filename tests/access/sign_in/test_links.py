@@ -18,8 +18,8 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from dashboard.access import redaction
-from dashboard.access.sign_in import links
+from dashboard import log_lines
+from dashboard.access import sign_in_links
 from leases.models import SignInLink
 from tests.support.processes import Server, get, serving
 from tests.support.signing_in import Opener, cookie_keeper, press_button, send_form
@@ -34,7 +34,7 @@ def admin_user(db: None, board: object) -> User:
 
 @pytest.fixture
 def token(admin_user: User) -> str:
-    return links.create(admin_user, now=timezone.now())
+    return sign_in_links.create(admin_user, now=timezone.now())
 
 
 def press(token: str, browser: Client | None = None) -> int:
@@ -61,14 +61,14 @@ def test_a_used_link_is_410_and_says_so(token, how):
         else Client().post("/sign-in/link/", {"token": token})
     )
     assert answer.status_code == 410
-    assert links.USED in answer.content.decode()
+    assert sign_in_links.USED in answer.content.decode()
 
 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda: SignInLink.objects.update(expires_at=timezone.now()), links.EXPIRED),
-        (lambda: User.objects.update(is_active=False), links.INACTIVE),
+        (lambda: SignInLink.objects.update(expires_at=timezone.now()), sign_in_links.EXPIRED),
+        (lambda: User.objects.update(is_active=False), sign_in_links.INACTIVE),
     ],
 )
 def test_a_link_that_opens_no_more_says_why_and_stays_unused(token, change, said):
@@ -86,7 +86,7 @@ def test_a_link_that_opens_no_more_says_why_and_stays_unused(token, change, said
 def test_a_link_of_somebody_elses_making_is_refused(admin_user, token):
     answer = Client().post("/sign-in/link/", {"token": token})
     assert answer.status_code == 410
-    assert links.WRONG in answer.content.decode()
+    assert sign_in_links.WRONG in answer.content.decode()
 
 
 def test_a_form_of_another_site_cannot_use_a_link_up(token):
@@ -104,7 +104,7 @@ def test_the_database_holds_no_token(token):
 
 def test_old_links_are_forgotten(token, admin_user):
     SignInLink.objects.update(expires_at=timezone.now() - timedelta(days=2))
-    links.create(admin_user, now=timezone.now())
+    sign_in_links.create(admin_user, now=timezone.now())
     assert SignInLink.objects.count() == 1
 
 
@@ -157,40 +157,40 @@ def test_no_log_holds_the_token_of_a_link(tmp_path):
         lines = [line for line in server.text.splitlines() if token in line]
         assert len(lines) == 1, "only the greeting holds the token"
         assert lines[0].startswith("Sign in ")
-        assert redaction.HIDDEN in server.text, "a refused POST is logged, without the token"
+        assert log_lines.HIDDEN in server.text, "a refused POST is logged, without the token"
 
 
 def test_a_link_uses_up_no_other_and_a_new_one_leaves_it_open(admin_user, token):
     now = timezone.now()
-    other = links.create(admin_user, now=now)
+    other = sign_in_links.create(admin_user, now=now)
     assert SignInLink.objects.count() == 2
-    assert links.redeem(token, now=now) == admin_user
-    with pytest.raises(links.LinkError, match=links.USED):
-        links.redeem(token, now=now)
-    assert links.find_user(other, now=now) == admin_user
+    assert sign_in_links.redeem(token, now=now) == admin_user
+    with pytest.raises(sign_in_links.LinkError, match=sign_in_links.USED):
+        sign_in_links.redeem(token, now=now)
+    assert sign_in_links.find_user(other, now=now) == admin_user
 
 
 def test_a_link_that_ran_out_lately_still_says_so(admin_user, token):
-    late = timezone.now() + links.VALID_FOR
-    links.create(admin_user, now=late)
-    with pytest.raises(links.LinkError, match=re.escape(links.EXPIRED)):
-        links.find_user(token, now=late)
+    late = timezone.now() + sign_in_links.VALID_FOR
+    sign_in_links.create(admin_user, now=late)
+    with pytest.raises(sign_in_links.LinkError, match=re.escape(sign_in_links.EXPIRED)):
+        sign_in_links.find_user(token, now=late)
 
 
 def test_a_link_expires_at_the_instant_its_hour_is_over(admin_user):
     now = timezone.now()
-    token = links.create(admin_user, now=now)
-    assert links.find_user(token, now=now + timedelta(minutes=59, seconds=59)) == admin_user
-    with pytest.raises(links.LinkError, match=re.escape(links.EXPIRED)):
-        links.find_user(token, now=now + timedelta(hours=1))
+    token = sign_in_links.create(admin_user, now=now)
+    assert sign_in_links.find_user(token, now=now + timedelta(minutes=59, seconds=59)) == admin_user
+    with pytest.raises(sign_in_links.LinkError, match=re.escape(sign_in_links.EXPIRED)):
+        sign_in_links.find_user(token, now=now + timedelta(hours=1))
 
 
 @pytest.mark.parametrize("late", [timedelta(0), timedelta(hours=2)])
 def test_the_database_decides_when_two_use_a_link_at_once(admin_user, token, monkeypatch, late):
     """Both find the link open; the second comes when it was used, or when its hour is over."""
     now = timezone.now()
-    monkeypatch.setattr(links, "find_user", lambda *_, **__: admin_user)
+    monkeypatch.setattr(sign_in_links, "find_user", lambda *_, **__: admin_user)
     if not late:
-        assert links.redeem(token, now=now) == admin_user
-    with pytest.raises(links.LinkError, match=re.escape(links.USED)):
-        links.redeem(token, now=now + late)
+        assert sign_in_links.redeem(token, now=now) == admin_user
+    with pytest.raises(sign_in_links.LinkError, match=re.escape(sign_in_links.USED)):
+        sign_in_links.redeem(token, now=now + late)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.test import Client
 from django.utils import timezone
 
-from dashboard.access.wall import links
+from dashboard.access import links
 from leases.models import WallLink
 
 

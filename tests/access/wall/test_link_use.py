@@ -11,8 +11,8 @@ from asgiref.sync import sync_to_async
 from django.db import OperationalError
 
 from dashboard import clock
-from dashboard.access.wall import link_use
-from dashboard.access.wall.link_use import LinkUse
+from dashboard.access import links
+from dashboard.access.links import LinkUse
 from dashboard.board import running_board
 from leases.models import WallLink
 from tests.access.wall.one_link import link, opened
@@ -103,7 +103,7 @@ async def test_an_error_that_is_not_of_the_database_is_raised_and_loses_no_use(b
 
 
 async def test_uses_are_written_again_and_again(monkeypatch):
-    monkeypatch.setattr(link_use, "WRITE_SECONDS", 0.001)
+    monkeypatch.setattr(links, "WRITE_SECONDS", 0.001)
     written: list[Write] = []
 
     async def in_thread(write: Write) -> int:

@@ -13,7 +13,7 @@ from django.db import IntegrityError, connection, transaction
 from django.test import Client
 from django.utils import timezone
 
-from dashboard.access.wall import links
+from dashboard.access import links
 from leases.models import WallLink
 from tests.access.wall.one_link import link, opened
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.utils import timezone
 
-from dashboard.access.wall.printed_link import printed_wall_link
+from dashboard.access.links import printed_wall_link
 from leases.models import WallLink
 from tests.support.processes import get, serving
 

@@ -9,8 +9,15 @@ from datetime import UTC, datetime
 import msgspec
 import pytest
 
-from leases.actions.delete_many.choice import ChosenLease, chosen, pack, unpack
-from leases.actions.delete_many.requests import MAX_AT_ONCE, DeleteRequests, Fate
+from leases.actions.delete_many import (
+    MAX_AT_ONCE,
+    ChosenLease,
+    DeleteRequests,
+    Fate,
+    chosen,
+    pack,
+    unpack,
+)
 from leases.kube.cluster_source import parse_source
 from leases.kube.connect import connect
 from leases.kube.lease_client import LeaseClient

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from leases.apiserver.auth.tokens import Tokens
+from leases.apiserver.auth import Tokens
 from tests.apiserver.clients import ADMIN, LEASES, VIEWER, Answer, Process
 
 READER = "reader-token"

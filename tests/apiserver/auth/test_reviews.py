@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from leases.apiserver.auth.tokens import Tokens
+from leases.apiserver.auth import Tokens
 from tests.apiserver.clients import ADMIN, VIEWER, Answer, Client, Process
 
 AUTHORIZATION = "/apis/authorization.k8s.io/v1"

@@ -8,9 +8,9 @@ import pytest
 
 from leases.apiserver.codec.decoding import DecodeError, Decoder
 from leases.apiserver.codec.go_json import JsonError, Number, dumps, loads
-from leases.apiserver.codec.human_duration import human_duration
+from leases.apiserver.codec.go_values import human_duration
 from leases.apiserver.codec.schema import LEASE
-from leases.apiserver.codec.yaml.yaml_input import YamlError, load_yaml
+from leases.apiserver.codec.yaml_input import YamlError, load_yaml
 from leases.apiserver.http.request import warning_headers
 from leases.wire.microtime import normal_microtime, normal_time
 from leases.wire.selectors import SelectorError, parse_fields, parse_labels

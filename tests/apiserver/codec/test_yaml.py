@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from leases.apiserver.codec.go_json import exact_json
-from leases.apiserver.codec.yaml.yaml_input import YamlError, load_yaml
-from leases.apiserver.codec.yaml.yaml_output import to_yaml
+from leases.apiserver.codec.yaml_input import YamlError, load_yaml
+from leases.apiserver.codec.yaml_output import to_yaml
 from tests.apiserver.clients import LEASES, Client, lease
 
 UINT64_KEY = "unsupported map key of type: uint64, key: 0xffffffffffffffff, value: "

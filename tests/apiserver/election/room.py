@@ -6,13 +6,13 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from leases.apiserver.election.controller import ElectionController
-from leases.apiserver.failing import log_failure
+from leases.apiserver.election import ElectionController
+from leases.apiserver.errors import log_failure
 from leases.apiserver.registry.create_update import Writer
+from leases.apiserver.registry.get_list import served
 from leases.apiserver.registry.namespaces import Namespaces
-from leases.apiserver.registry.served import served
 from leases.apiserver.resources import CANDIDATES, CLE_GATE, LEASES, Resource
-from leases.apiserver.storage.records import Event
+from leases.apiserver.storage.journal import Event
 from leases.apiserver.storage.store import ObjectStore
 from leases.wire.microtime import format_microtime
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from leases.apiserver.election import controller as controller_module
-from leases.apiserver.http.delete_options import DeleteOptions
+from leases.apiserver import election as controller_module
+from leases.apiserver.http.options import DeleteOptions
 from leases.apiserver.registry.delete import delete
 from leases.apiserver.resources import LEASES
 from tests.apiserver.election.room import SPACE, Room

@@ -9,9 +9,8 @@ from typing import Any
 
 from leases.apiserver.resources import CLE_GATE
 from leases.apiserver.serving import LeaseApiServer
-from leases.demo.coordinated import CoordinatedContender
 from leases.demo.demo_client import DemoApi
-from leases.demo.elector import Pace, seeded
+from leases.demo.electors import CoordinatedContender, Pace, seeded
 from leases.demo.names import COORDINATED
 from leases.domain.lease import ObjectName
 from tests.apiserver.clients import ADMIN, LEASES, Client, Process, make_tokens

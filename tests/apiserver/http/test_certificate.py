@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from dashboard.serving.secret_key import secret_key
-from leases.apiserver.http.certificate import (
+from dashboard.serving.data_directory import secret_key
+from leases.apiserver.http.port import (
     CERTIFICATE,
     KEY,
+    CannotStart,
     certificate_for,
     check_certificate,
     tls_context,
 )
-from leases.apiserver.start_refusal import CannotStart
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from leases.apiserver.serving import LeaseApiServer
-from leases.apiserver.storage.group_commit import Commits, Write
+from leases.apiserver.storage.journal import Commits, Write
 from tests.apiserver.clients import LEASES, lease
 from tests.apiserver.codec.wire import Heard, message
 from tests.apiserver.http.lowering import lower

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from leases.apiserver.codec import schema
-from leases.apiserver.codec.go_fmt import go_syntax, go_text, go_word
-from leases.apiserver.codec.go_values import go_float
-from leases.apiserver.patch.apply_body import read_applied, type_errors
+from leases.apiserver.codec.go_values import go_float, go_text, go_word, json_go_syntax
+from leases.apiserver.patch.apply import read_applied, type_errors
 from leases.apiserver.resources import LEASES as LEASE
 from leases.apiserver.serving import LeaseApiServer
 from leases.wire.status import ApiError
@@ -130,7 +129,7 @@ def test_floats_look_as_in_go(number: float, text: str) -> None:
     assert go_float(number) == text
     assert go_text({"b": number, "a": [None, True, "x"]}) == f"map[a:[<nil> true x] b:{text}]"
     assert go_word([number, None]) == f"[%!s(float64={text}) %!s(<nil>)]"
-    assert go_syntax(number) == text
+    assert json_go_syntax(number) == text
 
 
 async def test_a_time_that_cannot_be_read_names_the_object(api: LeaseApiServer) -> None:

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from leases.apiserver.failing import log_failure
-from leases.apiserver.registry.core import event_expiry
-from leases.apiserver.registry.core.event_expiry import KEPT, EventExpiry
+from leases.apiserver.errors import log_failure
+from leases.apiserver.registry import events
+from leases.apiserver.registry.events import KEPT, EventExpiry
 from leases.apiserver.serving import LeaseApiServer
 from leases.apiserver.storage.store import ObjectStore, Plan
 from tests.apiserver.clients import make_tokens
@@ -227,8 +227,8 @@ async def test_an_event_goes_an_hour_after_its_last_write(store: ObjectStore) ->
 async def test_a_server_removes_old_events_by_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(event_expiry, "KEPT", 0.05)
-    monkeypatch.setattr(event_expiry, "EVERY", 0.02)
+    monkeypatch.setattr(events, "KEPT", 0.05)
+    monkeypatch.setattr(events, "EVERY", 0.02)
     make_tokens(tmp_path)
     server = LeaseApiServer(data=tmp_path)
     await server.start()

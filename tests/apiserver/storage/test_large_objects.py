@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from leases.apiserver.codec.large_bodies import LARGE
+from leases.apiserver.codec.decoding import LARGE
 from leases.apiserver.registry import create_update, namespaces
 from leases.apiserver.serving import LeaseApiServer
 from tests.apiserver.clients import LEASES

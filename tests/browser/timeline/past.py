@@ -13,7 +13,7 @@ import django
 os.environ["DJANGO_SETTINGS_MODULE"] = "dashboard.settings"
 django.setup()
 
-from leases.domain.changes.change import Change, ChangeType  # noqa: E402
+from leases.domain.change import Change, ChangeType  # noqa: E402
 from leases.domain.kind import Kind  # noqa: E402
 from leases.models import ChangeRecord as Row  # noqa: E402
 from leases.models import WatchSpan  # noqa: E402

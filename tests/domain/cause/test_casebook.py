@@ -9,16 +9,14 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from leases.domain.cause.casebook import Casebook
-from leases.domain.cause.clue import Clue
-from leases.domain.cause.episode import Episode
-from leases.domain.cause.facts import EventFact, Fact, NodeFact, PodFact, RefusedSource
+from leases.domain.cause.clue import Clue, Episode
+from leases.domain.cause.facts import EventFact, Fact, Knowledge, NodeFact, PodFact, RefusedSource
 from leases.domain.cause.incident import Cause, Confidence, Incident, Source
 from leases.domain.cause.inquiry import Inquiries
-from leases.domain.cause.knowledge import Knowledge
-from leases.domain.connection import Connection, ConnectionState
 from leases.domain.lease import Lease, ObjectName
+from leases.domain.watched_times import Connection, ConnectionState
 from leases.tracking.store import Store
-from leases.wire.watch_events import Applied, Deleted, Listed
+from leases.wire.watch_decoding import Applied, Deleted, Listed
 from tests.support.values.leases import NOON, after, lease
 
 POD = "app-6bcjktn59v-q89c7"

@@ -9,10 +9,10 @@ from leases.domain.cause.casebook import Casebook
 from leases.domain.cause.clue import Clue
 from leases.domain.cause.facts import PodFact
 from leases.domain.cause.incident import Cause, Confidence, Incident
-from leases.domain.changes.field_managers import FieldManager
+from leases.domain.change import FieldManager
 from leases.domain.lease import Lease, ObjectName
 from leases.tracking.store import Store
-from leases.wire.watch_events import Applied, Listed
+from leases.wire.watch_decoding import Applied, Listed
 from tests.support.values.leases import NOON, after, lease
 
 OLD = "app-6bcjktn59v-q89c7"

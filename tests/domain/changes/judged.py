@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from leases.domain.changes.change import Change, compare
-from leases.domain.changes.write_time import Observation
+from leases.domain.change import Change, Observation, compare
 from leases.domain.kind import Kind
 from leases.domain.lease import Lease
 from tests.support.values.known_changes import Known

@@ -6,9 +6,15 @@ from typing import Any
 
 import pytest
 
-from leases.domain.changes.change import Change, ChangeType, appeared, ran_out, vanished
-from leases.domain.changes.change_identity import identity
-from leases.domain.changes.write_time import Observation
+from leases.domain.change import (
+    Change,
+    ChangeType,
+    Observation,
+    appeared,
+    identity,
+    ran_out,
+    vanished,
+)
 from leases.domain.kind import Kind
 from leases.domain.phase import Phase
 from tests.domain.changes.judged import changes, relisted

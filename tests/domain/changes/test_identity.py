@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from leases.domain.changes.change import ran_out
-from leases.domain.changes.change_identity import identity
+from leases.domain.change import identity, ran_out
 from leases.domain.phase import Phase
 from tests.domain.changes.judged import changes
 from tests.support.values.known_changes import Known

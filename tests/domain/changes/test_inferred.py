@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from leases.domain.changes.write_time import Observation
+from leases.domain.change import Observation
 from leases.domain.phase import Phase
 from tests.domain.changes.judged import changes, relisted
 from tests.support.values.known_changes import Known

@@ -7,7 +7,7 @@ from datetime import datetime
 import msgspec
 import pytest
 
-from leases.domain.changes.write_time import (
+from leases.domain.change import (
     Observation,
     appeared_at,
     believed,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from leases.domain.edit.lease_write import NOW, FieldEdit, HandOver, Release, YamlEdit
-from leases.domain.edit.term import term_of
+from leases.domain.edit import NOW, FieldEdit, HandOver, Release, YamlEdit, term_of
 from leases.domain.lease import MAX_INT32
 from tests.support.values.leases import after, lease
 

@@ -7,8 +7,15 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leases.domain.edit.field_writer import FieldWriter, writer_of
-from leases.domain.edit.merge_patch import Kept, leaves, merged, not_taken, patch_between
+from leases.domain.edit import (
+    FieldWriter,
+    Kept,
+    leaves,
+    merged,
+    not_taken,
+    patch_between,
+    writer_of,
+)
 
 VALUES = st.recursive(
     st.booleans() | st.integers() | st.text(max_size=3),

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from leases.domain.election.candidates import (
+from leases.domain.election import (
     Candidate,
     CandidateSpec,
     CandidateState,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from leases.domain.election.takeover_forecast import Outlook, forecast
+from leases.domain.election import Outlook, forecast
 from leases.domain.kind import Kind
 from leases.domain.lease import Lease
 from leases.domain.phase import Phase

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from leases.domain.election.semver import parse_version, precedence
+from leases.domain.election import parse_version, precedence
 
 # https://semver.org/#spec-item-11, from low to high.
 ORDER = [

@@ -7,16 +7,23 @@ from datetime import timedelta
 import pytest
 from msgspec.structs import replace
 
+from leases.domain import notify
 from leases.domain.cause.incident import Cause
-from leases.domain.changes.change import ChangeType
+from leases.domain.change import ChangeType
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
-from leases.domain.notify import texts
-from leases.domain.notify.choice import Choice, Subject, chooses, phases_of
-from leases.domain.notify.gravity import Gravity
-from leases.domain.notify.message import Stage, message_of
-from leases.domain.notify.next_message import next_stage
-from leases.domain.notify.quiet import Quiet, is_quiet
+from leases.domain.notify import (
+    Choice,
+    Gravity,
+    Quiet,
+    Stage,
+    Subject,
+    chooses,
+    is_quiet,
+    message_of,
+    next_stage,
+    phases_of,
+)
 from leases.domain.phase import Phase
 from tests.support.values.changes import T0, a_change
 from tests.support.values.incidents import KEDA, SCHEDULER, an_incident
@@ -102,13 +109,13 @@ def test_the_id_follows_from_the_place_and_the_labels_stay():
 
 def test_the_text_names_what_a_person_needs():
     message = told(Stage.OVER, replace(an_incident(leases=many(25)), sentence="one\nline"))
-    shown = texts.text(message)
-    assert texts.title(message) == "Over: a: one line"
+    shown = notify.text(message)
+    assert notify.title(message) == "Over: a: one line"
     assert "Cause: node down (likely)" in shown
     assert "after 41 s" in shown
     assert "default/lease-19 and 5 more" in shown
-    assert texts.title_of_all([message, message]) == "2 incidents: a"
-    assert len(texts.title(replace(message, sentence="x" * 500))) == texts.MAX_TITLE
+    assert notify.title_of_all([message, message]) == "2 incidents: a"
+    assert len(notify.title(replace(message, sentence="x" * 500))) == notify.MAX_TITLE
 
 
 def test_quiet_needs_every_lease_of_the_incident():

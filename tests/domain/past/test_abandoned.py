@@ -6,11 +6,10 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from leases.domain.bounded_time import LATEST
+from leases.domain.figures import DEFAULT_ABANDONED_AFTER, VACANT_GRACE, abandoned_from
 from leases.domain.kind import Kind
-from leases.domain.past.abandoned import DEFAULT_ABANDONED_AFTER, abandoned_from
 from leases.domain.phase import Phase
-from leases.domain.severity import VACANT_GRACE
+from leases.domain.steady_clock import LATEST
 from tests.support.values.leases import NOON, after
 
 HOUR = timedelta(hours=1)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from leases.domain.past.as_of import PastPhase, as_of, leaderless
-from leases.domain.past.terms import fold
+from leases.domain.terms import PastPhase, as_of, fold, leaderless
 from tests.support.values.leases import after
 from tests.support.values.story import change_at
 

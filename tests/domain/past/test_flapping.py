@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from leases.domain.figures import FEWEST, RULES, BriefChange, flapping
 from leases.domain.kind import Kind
-from leases.domain.past.flapping import FEWEST, RULES, BriefChange, flapping
 from tests.support.values.leases import after
 from tests.support.values.story import change_at
 

@@ -11,11 +11,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leases.domain.changes.change import Change, ChangeType
-from leases.domain.past.as_of import leaderless
-from leases.domain.past.periods import Period, days_of, first_day, next_first_day
-from leases.domain.past.reliability import NO_DATA, Totals, budget_left, misses, totals_of
-from leases.domain.past.terms import fold
+from leases.domain.change import Change, ChangeType
+from leases.domain.figures import (
+    NO_DATA,
+    Period,
+    Totals,
+    budget_left,
+    days_of,
+    first_day,
+    misses,
+    next_first_day,
+    totals_of,
+)
+from leases.domain.terms import fold, leaderless
 from leases.tracking.store import Store
 from tests.support.values.changes import T0, a_change
 from tests.support.values.lease_histories import apply_all, histories

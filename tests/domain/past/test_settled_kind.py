@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from leases.domain.kind import RENEWED_SINCE, Kind, Verdict, classify
-from leases.domain.past.settled_kind import (
+from leases.domain.kind import (
     MADE_ANEW,
     OTHER_HOLDER,
     RENEWED_ALONE,
+    RENEWED_SINCE,
+    Kind,
+    Verdict,
     after_deletion,
     after_next_holder,
+    classify,
     keep_settled,
 )
 from tests.support.values.leases import lease

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from leases.domain.past.term_statistics import percentile, statistics
-from leases.domain.past.terms import fold
+from leases.domain.figures import percentile, statistics
+from leases.domain.terms import fold
 from tests.support.values.leases import after
 from tests.support.values.story import change_at
 

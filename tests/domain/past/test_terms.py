@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from leases.domain.changes.change import ChangeType
-from leases.domain.past.terms import Generation, fold
+from leases.domain.change import ChangeType
+from leases.domain.terms import Generation, fold
 from tests.support.values.leases import after
 from tests.support.values.story import change_at, gap, term
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from leases.domain.past.watched_times import UnwatchedTime, WatchedTime, WatchEnd, unwatched
+from leases.domain.watched_times import UnwatchedTime, WatchedTime, WatchEnd, unwatched
 from tests.support.values.leases import after
 
 

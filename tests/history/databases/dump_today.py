@@ -19,8 +19,8 @@ WALL_TOKEN = "wall-token-of-an-earlier-version"
 def fill() -> None:
     from django.contrib.auth.models import Group, User
 
-    from dashboard.access.tokens import digest_of
-    from leases.history.write.insert_changes import write_changes
+    from dashboard.access.kept_secrets import digest_of
+    from leases.history.write_batch import write_changes
     from leases.models import Edit, KindOverride, VacancyMark, WallLink
     from tests.support.values.changes import T0, a_change
     from tests.support.values.incident_rows import incident_with, store

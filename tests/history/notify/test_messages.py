@@ -9,16 +9,19 @@ from msgspec.structs import replace
 
 from leases.domain.cause.incident import Cause
 from leases.domain.kind import Kind
-from leases.domain.notify.choice import Choice
-from leases.domain.notify.message import Stage
-from leases.history.notify import outbox
-from leases.history.notify.acknowledgements import acknowledge
-from leases.history.notify.claims import CLAIM, claim
-from leases.history.notify.delivery_log import KEPT, forget_messages
-from leases.history.notify.delivery_retries import finish
-from leases.history.notify.quiet_times import end
-from leases.history.notify.refreshes import REFRESH, claim_refreshes
-from leases.history.write.insert_changes import write_changes
+from leases.domain.notify import Choice, Stage
+from leases.history import outbox
+from leases.history.deliveries import (
+    CLAIM,
+    KEPT,
+    REFRESH,
+    claim,
+    claim_refreshes,
+    finish,
+    forget_messages,
+)
+from leases.history.outbox import acknowledge, end
+from leases.history.write_batch import write_changes
 from leases.models import Acknowledgement, IncidentRecord, Notification, QuietTime
 from tests.support.values.changes import T0, a_change
 from tests.support.values.incident_rows import incident_with

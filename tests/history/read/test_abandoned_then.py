@@ -7,13 +7,13 @@ from datetime import timedelta
 import pytest
 from django.contrib.auth.models import User
 
-from leases.actions.mark_may_be_vacant import mark_may_be_vacant
+from leases.actions.overrides import mark_may_be_vacant
 from leases.domain.lease import Lease
-from leases.history.read.states_as_of import State, states_at
-from leases.history.vacancy_marks import load_marks
+from leases.history.overrides import load_marks
+from leases.history.states_as_of import State, states_at
 from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Update
-from leases.wire.watch_events import Applied, Listed
+from leases.wire.watch_decoding import Applied, Listed
 from tests.support.values.change_rows import to_row
 from tests.support.values.leases import after, lease
 

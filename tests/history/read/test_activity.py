@@ -7,12 +7,12 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 import pytest
 
-from leases.domain.changes.change import HOLDER_CHANGES, ChangeType
+from leases.domain.change import HOLDER_CHANGES, ChangeType
+from leases.domain.figures import BriefChange
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
-from leases.domain.past.flapping import BriefChange
 from leases.domain.steady_clock import Jump
-from leases.history.read.hourly_activity import Activity
+from leases.history.activity import Activity
 from tests.support.values.change_rows import to_row
 from tests.support.values.changes import a_change
 

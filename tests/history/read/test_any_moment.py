@@ -7,15 +7,14 @@ from datetime import timedelta
 import msgspec
 import pytest
 
-from leases.domain.bounded_time import EARLIEST, LATEST
-from leases.domain.changes.change import ChangeType, compare
-from leases.domain.changes.write_time import Observation
+from leases.domain.change import ChangeType, Observation, compare
 from leases.domain.kind import Kind
 from leases.domain.lease import MAX_INT32
-from leases.history.read import export, find_changes
-from leases.history.read.hourly_activity import Activity
-from leases.history.read.indexed_search import HistoryFilter
-from leases.history.write.insert_changes import write_changes
+from leases.domain.steady_clock import EARLIEST, LATEST
+from leases.history import export, find_changes
+from leases.history.activity import Activity
+from leases.history.indexed_search import HistoryFilter
+from leases.history.write_batch import write_changes
 from tests.support.values.changes import T0, a_change
 from tests.support.values.known_changes import Known
 from tests.support.values.leases import NOON, lease

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leases.domain.changes.change import ChangeType
-from leases.history.read import export
+from leases.domain.change import ChangeType
+from leases.history import export
 from tests.support.values.changes import a_change
 
 # What OWASP names, by itself and behind the end of a cell.

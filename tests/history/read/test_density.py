@@ -6,9 +6,9 @@ from datetime import timedelta
 
 import pytest
 
-from leases.history.read import change_density as counting
-from leases.history.read.change_density import density
-from leases.history.read.indexed_search import HistoryFilter
+from leases.history import change_counts as counting
+from leases.history.change_counts import density
+from leases.history.indexed_search import HistoryFilter
 from tests.support.values.change_rows import to_row
 from tests.support.values.changes import T0, a_change
 

@@ -6,11 +6,11 @@ from datetime import timedelta
 
 import pytest
 
-from leases.domain.changes.change import ChangeType
+from leases.domain.change import ChangeType
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
-from leases.history.read import past_holders, timeline_lanes
-from leases.history.read.past_holders import EndedTerms, ended_terms
+from leases.history import states_as_of, timeline_lanes
+from leases.history.states_as_of import EndedTerms, ended_terms
 from tests.support.values.change_rows import to_row
 from tests.support.values.changes import T0, a_change
 
@@ -60,7 +60,7 @@ def test_other_kinds_clusters_and_times_are_left_out():
 
 
 def test_of_too_many_changes_the_newest_are_read_and_the_page_says_since_when(monkeypatch):
-    monkeypatch.setattr(past_holders, "MAX_CHANGES", 2)
+    monkeypatch.setattr(states_as_of, "MAX_CHANGES", 2)
     for minutes in range(5):
         keep(ChangeType.RELEASED, minutes, previous_holder=f"h{minutes}")
     past = ended_terms("a", (Kind.ELECTION,), T0)

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from leases.domain.cause.incident import Cause
-from leases.history.read.find_changes import BadCursor, find
-from leases.history.read.find_incidents import (
+from leases.history.find_changes import BadCursor, find
+from leases.history.find_incidents import (
     StoredNote,
     add_note,
     count_incidents,
@@ -19,8 +19,8 @@ from leases.history.read.find_incidents import (
     notes_of,
     open_incidents,
 )
-from leases.history.read.indexed_search import HistoryFilter
-from leases.history.write.insert_changes import write_changes
+from leases.history.indexed_search import HistoryFilter
+from leases.history.write_batch import write_changes
 from leases.models import ChangeRecord
 from tests.support.values.changes import T0, a_change
 from tests.support.values.incident_rows import incident_with, store

@@ -6,13 +6,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from leases.domain.changes.change import ChangeType
+from leases.domain.change import ChangeType
+from leases.domain.figures import FEWEST, BriefChange
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
-from leases.domain.past.flapping import FEWEST, BriefChange
 from leases.domain.steady_clock import Jump
-from leases.history.read import last_hour
-from leases.history.read.last_hour import LastHour
+from leases.history import activity
+from leases.history.activity import LastHour
 
 NOW = datetime(2026, 11, 20, 12, 30, tzinfo=UTC)
 KEY, OTHER = ObjectName("apps", "operator"), ObjectName("apps", "other")
@@ -69,7 +69,7 @@ def test_totals_are_of_the_time_that_is_asked_for():
 
 
 def test_one_lease_cannot_fill_the_memory(monkeypatch):
-    monkeypatch.setattr(last_hour, "MAX_OF_LEASE", 10)
+    monkeypatch.setattr(activity, "MAX_OF_LEASE", 10)
     hour = LastHour()
     note(hour, KEY, *(n / 100 for n in range(50)))
     assert len(hour.of(KEY)) == 10
@@ -77,7 +77,7 @@ def test_one_lease_cannot_fill_the_memory(monkeypatch):
 
 
 def test_all_leases_cannot_fill_the_memory_and_heartbeats_displace_no_election(monkeypatch):
-    monkeypatch.setattr(last_hour, "MAX_KEPT", 100)
+    monkeypatch.setattr(activity, "MAX_KEPT", 100)
     hour = LastHour()
     note(hour, KEY, *range(FEWEST))
     for number in range(500):

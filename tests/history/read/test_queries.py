@@ -11,11 +11,11 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from leases import models
-from leases.domain.changes.change import Change, ChangeType
+from leases.domain.change import Change, ChangeType
 from leases.domain.kind import Kind
-from leases.history.read import export, find_changes
-from leases.history.read.find_changes import BadCursor, ChangePage
-from leases.history.read.indexed_search import HistoryFilter
+from leases.history import export, find_changes
+from leases.history.find_changes import BadCursor, ChangePage
+from leases.history.indexed_search import HistoryFilter
 from tests.support.values.change_rows import to_row
 from tests.support.values.changes import T0, a_change
 

@@ -7,14 +7,13 @@ from datetime import timedelta
 import pytest
 
 from leases import models
-from leases.domain.changes.change import ChangeType
+from leases.domain.change import ChangeType
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
-from leases.domain.past.as_of import PastPhase, as_of
-from leases.domain.past.terms import fold
-from leases.history.read import timeline_lanes as lanes_module
-from leases.history.read.states_as_of import gone_since, states_at
-from leases.history.read.timeline_lanes import LaneTotals, lanes, totals
+from leases.domain.terms import PastPhase, as_of, fold
+from leases.history import timeline_lanes as lanes_module
+from leases.history.states_as_of import gone_since, states_at
+from leases.history.timeline_lanes import LaneTotals, lanes, totals
 from tests.support.values.change_rows import to_row
 from tests.support.values.changes import T0, a_change
 

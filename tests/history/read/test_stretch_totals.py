@@ -7,13 +7,13 @@ from datetime import timedelta
 import pytest
 
 from leases.domain.cause.incident import Cause
-from leases.domain.changes.change import ChangeType
+from leases.domain.change import ChangeType
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
-from leases.history.read.find_changes import find
-from leases.history.read.indexed_search import HistoryFilter
-from leases.history.read.stretch_totals import stretch_totals
-from leases.history.write.insert_changes import write_changes
+from leases.history.change_counts import stretch_totals
+from leases.history.find_changes import find
+from leases.history.indexed_search import HistoryFilter
+from leases.history.write_batch import write_changes
 from tests.support.values.changes import T0, a_change
 from tests.support.values.incident_rows import incident_with, store
 

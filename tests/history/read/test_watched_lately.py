@@ -6,12 +6,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from leases.domain.connection import Connection, ConnectionState
-from leases.domain.past.watched_times import WatchedTime, WatchEnd
 from leases.domain.steady_clock import Jump
-from leases.history.read.hourly_activity import Activity
-from leases.history.read.watched_lately import WatchedLately
-from leases.history.write.watched_spans import save
+from leases.domain.watched_times import Connection, ConnectionState, WatchedTime, WatchEnd
+from leases.history.activity import Activity, WatchedLately
+from leases.history.watched_spans import save
 
 NOW = datetime(2026, 11, 20, 12, 30, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)

@@ -8,11 +8,16 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from leases.domain.figures import Period, Totals, start_of
 from leases.domain.lease import ObjectName
-from leases.domain.past.periods import Period, start_of
-from leases.domain.past.reliability import Totals
-from leases.history.reliability.find_totals import by_day, find_totals
-from leases.history.reliability.save_totals import Scope, save_day, save_sums, sums_by_namespace
+from leases.history.reliability import (
+    Scope,
+    by_day,
+    find_totals,
+    save_day,
+    save_sums,
+    sums_by_namespace,
+)
 
 pytestmark = pytest.mark.django_db
 DAYS = [date(2026, 11, 20), date(2026, 11, 21)]

@@ -10,18 +10,16 @@ from asgiref.sync import sync_to_async
 from django.db import OperationalError
 
 from dashboard.clock import process_clock
-from dashboard.serving.tasks import reliability
+from dashboard.serving.tasks import history_upkeep
 from dashboard.serving.tasks.clock_watch import ClockWatch
-from dashboard.serving.tasks.reliability import ReliabilityTotals
-from dashboard.serving.tasks.retention import Forgetting
-from leases.domain.changes.change import ChangeType
+from dashboard.serving.tasks.history_upkeep import Forgetting, ReliabilityTotals
+from leases.domain.change import ChangeType
+from leases.domain.figures import start_of
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
-from leases.domain.past.periods import start_of
-from leases.history.reliability import count_day
-from leases.history.reliability.near_misses import save_near_misses
-from leases.history.reliability.progress import NEVER, counted_until, finish_day, reopen
-from leases.history.write.recorder import Recorder, StateSource
+from leases.history import reliability
+from leases.history.recorder import Recorder, StateSource
+from leases.history.reliability import NEVER, counted_until, finish_day, reopen, save_near_misses
 from leases.models import (
     ChangeRecord,
     LeaseRecord,
@@ -132,7 +130,7 @@ async def test_days_weeks_and_quarters_are_counted_and_outlive_the_changes(story
 async def test_counting_in_pieces_and_again_after_a_kill_gives_the_same(
     story, totals, recorder, monkeypatch
 ):
-    monkeypatch.setattr(count_day, "MAX_CHANGES", 2)
+    monkeypatch.setattr(reliability, "MAX_CHANGES", 2)
     for hours in range(11):
         await sync_to_async(note)(20 + hours / 1000, ChangeType.RELEASED, holder=None)
         await sync_to_async(note)(20 + hours / 1000 + 0.0001, ChangeType.ACQUIRED)
@@ -223,7 +221,7 @@ async def test_a_database_that_is_away_is_one_line_of_the_log(recorder, monkeypa
     def away():
         raise OperationalError("connection refused")
 
-    monkeypatch.setattr(reliability, "known_clusters", away)
+    monkeypatch.setattr(history_upkeep, "known_clusters", away)
     await ReliabilityTotals({}, recorder, ClockWatch(process_clock()), days=9).count(LATER)
     assert [(line.message, line.exc_info) for line in caplog.records] == [
         ("Reliability cannot be counted just now: connection refused", None)

@@ -13,12 +13,11 @@ from asgiref.sync import sync_to_async
 from django.db import connection
 
 from leases import models
-from leases.domain.connection import Connection, ConnectionState
 from leases.domain.lease import ObjectName
-from leases.domain.past.watched_times import WatchEnd
-from leases.history.write import recorder
-from leases.history.write.recorder import Recorder, StateSource
-from leases.history.write.watched_spans import unwatched_times
+from leases.domain.watched_times import Connection, ConnectionState, WatchEnd
+from leases.history import recorder
+from leases.history.recorder import Recorder, StateSource
+from leases.history.watched_spans import unwatched_times
 from tests.support.values.changes import T0, a_change
 
 pytestmark = pytest.mark.django_db(transaction=True)

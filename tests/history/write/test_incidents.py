@@ -10,14 +10,14 @@ import pytest
 from django.db import OperationalError
 
 from leases.domain.cause.incident import Cause
-from leases.history.read.find_changes import find
-from leases.history.read.find_incidents import find_incidents, incident_of, open_incidents
-from leases.history.read.indexed_search import HistoryFilter
-from leases.history.write import incident_queue, insert_incidents, recorder
-from leases.history.write.incident_queue import IncidentQueue
-from leases.history.write.insert_incidents import Reviewed
-from leases.history.write.recorder import Recorder, StateSource
-from leases.history.write.write_batch import let_go
+from leases.history import insert_incidents, recorder, write_queue
+from leases.history.find_changes import find
+from leases.history.find_incidents import find_incidents, incident_of, open_incidents
+from leases.history.indexed_search import HistoryFilter
+from leases.history.insert_incidents import Reviewed
+from leases.history.recorder import Recorder, StateSource
+from leases.history.write_batch import let_go
+from leases.history.write_queue import IncidentQueue
 from leases.models import IncidentRecord, RefusedRow
 from tests.support.recording import in_thread, until
 from tests.support.values.batches import BEYOND
@@ -50,7 +50,7 @@ def causes() -> list[tuple[Cause | None, str | None]]:
 
 
 async def test_an_incident_is_written_after_its_changes_and_marks_them(running, monkeypatch):
-    monkeypatch.setattr("leases.history.write.write_queue.CHANGES_PER_WRITE", 1)
+    monkeypatch.setattr("leases.history.write_queue.CHANGES_PER_WRITE", 1)
     running.record(cluster="a", changes=CHANGES)
     running.record_incidents("a", [Reviewed(OPEN, T0)])
     await until(lambda: causes() == [(Cause.NODE_DOWN, "one")] * 4)
@@ -132,7 +132,7 @@ async def test_replicas_that_begin_an_incident_with_different_changes_keep_one_r
 
 
 def test_only_what_is_new_is_marked_again_and_large_incidents_go_in_parts(monkeypatch):
-    monkeypatch.setattr(incident_queue, "MARKS_PER_WRITE", 3)
+    monkeypatch.setattr(write_queue, "MARKS_PER_WRITE", 3)
     queue = IncidentQueue("a")
     queue.restore([incident_with(*CHANGES[:2], ended=None)], set())
     queue.add(Reviewed(OPEN, T0))

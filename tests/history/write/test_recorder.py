@@ -9,9 +9,9 @@ import pytest
 from django.db import OperationalError
 
 from leases import models
-from leases.domain.changes.change import ChangeType
-from leases.history.write import recorder, write_batch
-from leases.history.write.recorder import Recorder, StateSource
+from leases.domain.change import ChangeType
+from leases.history import recorder, write_batch
+from leases.history.recorder import Recorder, StateSource
 from tests.support.recording import KEY, in_thread, until
 from tests.support.values.changes import T0, a_change, remembered
 
@@ -117,7 +117,7 @@ async def test_rows_come_back_as_the_changes_they_were(running):
     )
     running.record(cluster="a", changes=(change,))
     await until(lambda: models.ChangeRecord.objects.count() == 1)
-    from leases.history.read.find_changes import recent
+    from leases.history.find_changes import recent
 
     assert await in_thread(lambda: recent("a", 5)) == [change]
     assert msgspec.json.encode(change)

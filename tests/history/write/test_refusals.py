@@ -13,13 +13,12 @@ from django.db import Error, connection, connections, transaction
 
 from leases import models
 from leases.domain.lease import ObjectName
-from leases.domain.past.watched_times import WatchedTime, WatchEnd
-from leases.history import refused_rows
-from leases.history.database_text import from_stored
+from leases.domain.watched_times import WatchedTime, WatchEnd
+from leases.history import refused_rows, write_batch
+from leases.history.database import from_stored
+from leases.history.recorder import Recorder, StateSource
 from leases.history.refused_rows import What, forget_refused, is_of_the_value, recently_refused
-from leases.history.write import write_batch
-from leases.history.write.recorder import Recorder, StateSource
-from leases.history.write.write_batch import write_what_fits
+from leases.history.write_batch import write_what_fits
 from tests.support.recording import KEY, in_thread, until
 from tests.support.values.batches import BEYOND, a_batch
 from tests.support.values.changes import T0, a_change, remembered

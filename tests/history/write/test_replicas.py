@@ -9,10 +9,10 @@ import pytest
 from django.db import connection
 
 from leases import models
-from leases.domain.changes.change import Change, ChangeType
-from leases.history.change_row import FIELDS, to_change
-from leases.history.write.insert_changes import _FORGET, write_changes
-from leases.history.write.recorder import Recorder, StateSource
+from leases.domain.change import Change, ChangeType
+from leases.history.recorder import Recorder, StateSource
+from leases.history.rows import FIELDS, to_change
+from leases.history.write_batch import _FORGET, write_changes
 from tests.support.recording import KEY, in_thread, until
 from tests.support.values.changes import T0, a_change, remembered
 

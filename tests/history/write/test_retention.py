@@ -7,12 +7,11 @@ from datetime import timedelta
 import pytest
 
 from leases import models
-from leases.domain.changes.change import ChangeType
-from leases.domain.past.as_of import as_of
-from leases.domain.past.terms import fold
-from leases.history.read.find_changes import oldest_first
-from leases.history.read.indexed_search import HistoryFilter
-from leases.history.write import retention
+from leases.domain.change import ChangeType
+from leases.domain.terms import as_of, fold
+from leases.history import retention
+from leases.history.find_changes import oldest_first
+from leases.history.indexed_search import HistoryFilter
 from tests.support.values.change_rows import to_row
 from tests.support.values.changes import T0, a_change
 

@@ -8,12 +8,11 @@ from datetime import timedelta
 import pytest
 from asgiref.sync import sync_to_async
 
-from leases.domain.connection import Connection, ConnectionState
 from leases.domain.lease import ObjectName
-from leases.domain.past.watched_times import WatchEnd
-from leases.history.write import watched_spans
-from leases.history.write.recorder import Recorder, StateSource
-from leases.history.write.watched_spans import unwatched_times
+from leases.domain.watched_times import Connection, ConnectionState, WatchEnd
+from leases.history import watched_spans
+from leases.history.recorder import Recorder, StateSource
+from leases.history.watched_spans import unwatched_times
 from tests.support.values.changes import T0, a_change
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from leases.domain.changes.change import Change
+from leases.domain.change import Change
 from leases.domain.lease import ObjectName
-from leases.history.write import write_queue
-from leases.history.write.write_queue import Waiting
+from leases.history import write_queue
+from leases.history.write_queue import Waiting
 from tests.support.values.changes import a_change
 
 

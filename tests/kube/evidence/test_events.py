@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from leases.domain.lease import ObjectName
-from leases.kube.evidence.events import MAX_PAGES, newest_events
-from leases.kube.evidence.kube_objects import KubeEvent
+from leases.kube.kube_objects import MAX_PAGES, KubeEvent, newest_events
 from leases.kube.lease_client import LeaseClient
 from leases.wire.status import Forbidden, Unreachable
 from tests.support.following import LIMIT

@@ -24,8 +24,7 @@ from leases.domain.cause.incident import Source
 from leases.domain.lease import ObjectName
 from leases.kube.cluster_source import parse_source
 from leases.kube.connect import connect
-from leases.kube.evidence.evidence_reader import EvidenceReader
-from leases.kube.evidence.request_pace import AT_ONCE, PER_SECOND, RequestPace
+from leases.kube.evidence import AT_ONCE, PER_SECOND, EvidenceReader, RequestPace
 from leases.kube.lease_client import LeaseClient
 from tests.kube.conftest import FAST
 from tests.support.api_client import LeaseApi

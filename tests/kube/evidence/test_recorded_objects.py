@@ -12,8 +12,8 @@ import pytest
 
 from leases.domain.cause.facts import EventFact, NodeFact, PodFact
 from leases.domain.lease import ObjectName
-from leases.kube.evidence.kube_objects import KubeEvent, NodeObject, Pod
-from leases.kube.evidence.read_facts import MAX_TEXT, event_fact, node_fact, pod_fact
+from leases.kube.evidence import MAX_TEXT, event_fact, node_fact, pod_fact
+from leases.kube.kube_objects import KubeEvent, NodeObject, Pod
 from leases.wire.json_decoding import decoder
 
 RECORDINGS = Path(__file__).resolve().parents[2] / "conformance" / "incidents"

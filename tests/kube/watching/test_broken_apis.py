@@ -6,7 +6,7 @@ import pytest
 
 from leases.kube.backoff import Backoff
 from leases.kube.lease_client import LeaseClient
-from leases.wire.watch_events import Listed
+from leases.wire.watch_decoding import Listed
 from tests.support.following import applied, follow, words_of
 from tests.support.scripted_api import ScriptedServer, answer, listing, modified, stream
 

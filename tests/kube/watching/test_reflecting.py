@@ -12,7 +12,7 @@ from leases.kube.backoff import Backoff
 from leases.kube.http_session import Timeouts
 from leases.kube.lease_client import LeaseClient
 from leases.kube.reflector import REPLAY_TRIES
-from leases.wire.watch_events import Listed
+from leases.wire.watch_decoding import Listed
 from tests.kube.conftest import FAST
 from tests.support.following import applied, follow, words_of
 from tests.support.scripted_api import (

@@ -12,7 +12,7 @@ from leases.kube.backoff import Backoff
 from leases.kube.cluster_source import parse_source
 from leases.kube.connect import connect
 from leases.kube.lease_client import LeaseClient
-from leases.wire.watch_events import Connected, Disconnected, ReflectorEvent
+from leases.wire.watch_decoding import Connected, Disconnected, ReflectorEvent
 from tests.kube.conftest import FAST
 from tests.support.following import applied, follow, words_of
 from tests.support.scripted_api import (

@@ -11,7 +11,7 @@ from leases.kube.lease_client import LeaseClient
 from leases.kube.reflector import reflect
 from leases.tracking.store import Store
 from leases.tracking.tracker import Tracker
-from leases.wire.watch_events import Disconnected, Listed, ListPage, Unreadable
+from leases.wire.watch_decoding import Disconnected, Listed, ListPage, Unreadable
 from tests.support.following import LIMIT, applied, follow
 from tests.support.scripted_api import ScriptedServer, event, lease, listing, modified, stream
 from tests.support.values.leases import NOON

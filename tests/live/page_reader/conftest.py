@@ -7,12 +7,12 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 import pytest
 
-from dashboard.live.drawn_rows import Drawings
 from dashboard.live.page_reader import PageReader
 from dashboard.live.publisher import ClusterHub
+from dashboard.live.shared_drawings import Drawings
 from leases.domain.lease import ObjectName
 from leases.tracking.store import Store
-from leases.wire.watch_events import Applied, Listed
+from leases.wire.watch_decoding import Applied, Listed
 from tests.support.board import KEY, a_lease
 
 NOW = datetime.now(UTC)

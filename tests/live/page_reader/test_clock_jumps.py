@@ -6,9 +6,9 @@ from datetime import timedelta
 
 import pytest
 
-from dashboard.live.drawn_rows import Drawings
 from dashboard.live.messages import Show
 from dashboard.live.page_reader import PageReader
+from dashboard.live.shared_drawings import Drawings
 from leases.domain.steady_clock import Jump
 from tests.live.page_reader.conftest import NOW
 

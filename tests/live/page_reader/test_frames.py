@@ -8,12 +8,12 @@ from datetime import timedelta
 import pytest
 
 from dashboard.live import page_reader
-from dashboard.live.drawn_rows import Drawings
 from dashboard.live.messages import Show
 from dashboard.live.page_reader import PageReader
+from dashboard.live.shared_drawings import Drawings
 from leases.domain.lease import ObjectName
 from leases.domain.steady_clock import Jump
-from leases.wire.watch_events import Deleted
+from leases.wire.watch_decoding import Deleted
 from tests.live.page_reader.conftest import NOW, OTHER, write
 from tests.support.board import KEY, a_lease
 

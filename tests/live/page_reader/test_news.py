@@ -9,16 +9,16 @@ import pytest
 from msgspec.structs import replace
 
 from dashboard.live import publisher
-from dashboard.live.drawn_rows import Drawings
 from dashboard.live.messages import Show
 from dashboard.live.page_reader import PageReader
 from dashboard.live.publisher import MAX_CHANGES_SENT, Publisher
+from dashboard.live.shared_drawings import Drawings
 from leases.domain.cause.incident import Cause, Member
-from leases.domain.changes.change_identity import identity
+from leases.domain.change import identity
 from leases.domain.lease import ObjectName
 from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Update
-from leases.wire.watch_events import Listed
+from leases.wire.watch_decoding import Listed
 from tests.live.page_reader.conftest import NOW, OTHER, write
 from tests.support.board import KEY, a_lease
 from tests.support.values.changes import a_change

@@ -9,15 +9,15 @@ import msgspec
 import pytest
 
 from dashboard import clock
-from dashboard.live.drawn_rows import Drawings
+from dashboard.live import shared_drawings
 from dashboard.live.messages import Show
 from dashboard.live.page_reader import PageReader
 from dashboard.live.publisher import ClusterHub
-from dashboard.parts.frame import live_html
+from dashboard.live.shared_drawings import Drawings
 from leases.domain.lease import ObjectName
 from leases.domain.steady_clock import SteadyClock
 from leases.tracking.store import Store
-from leases.wire.watch_events import Listed
+from leases.wire.watch_decoding import Listed
 from tests.live.page_reader.conftest import NOW, OTHER, write
 from tests.support.board import KEY, a_lease
 from tests.support.values.incidents import open_incident
@@ -72,7 +72,7 @@ class Page:
     def fetch(self) -> None:
         drawn_by = self._replicas.one
         drawn, (seq, sent) = drawn_by.moves.stamp, drawn_by.newest()
-        draw = [live_html.render_change(change, "history/_change.html", NOW)
+        draw = [shared_drawings.render_change(change, "history/_change.html", NOW)
                 for _, change in reversed(sent)]  # fmt: skip
         self.lines = [ID.findall(html)[0] for html in draw]
         self._show = msgspec.structs.replace(self._show, feed=seq, drawn=drawn)
@@ -152,7 +152,7 @@ def test_a_line_is_the_same_for_two_clocks(passes):
     for late, hub in enumerate((replicas.one, replicas.other)):
         hub.publish(hub.store.turn(NOW + timedelta(seconds=18, milliseconds=late)))
     lines = [
-        {ID.findall(live_html.render_change(change, "history/_row.html", NOW))[0]
+        {ID.findall(shared_drawings.render_change(change, "history/_row.html", NOW))[0]
          for _, change in hub.recent} for hub in (replicas.one, replicas.other)
     ]  # fmt: skip
     assert lines[0] == lines[1]

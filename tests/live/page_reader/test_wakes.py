@@ -5,11 +5,11 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from dashboard.live.drawn_rows import Drawings
 from dashboard.live.messages import Show
 from dashboard.live.page_reader import PageReader
-from leases.domain.connection import Connection, ConnectionState
-from leases.wire.watch_events import Applied, Listed
+from dashboard.live.shared_drawings import Drawings
+from leases.domain.watched_times import Connection, ConnectionState
+from leases.wire.watch_decoding import Applied, Listed
 from tests.live.page_reader.conftest import NOW, OTHER
 from tests.support.board import KEY, a_lease
 

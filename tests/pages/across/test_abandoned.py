@@ -11,20 +11,20 @@ import pytest
 from django.contrib.auth.models import User
 
 from dashboard.board import running_board
-from dashboard.live.trouble_elsewhere import Elsewhere
+from dashboard.live.page_reader import Elsewhere
 from dashboard.parts.key_figures import last_day
-from leases.actions.mark_may_be_vacant import mark_may_be_vacant
-from leases.domain.changes.change import Change, ChangeType
-from leases.domain.connection import Connection, ConnectionState
+from leases.actions.overrides import mark_may_be_vacant
+from leases.domain.change import Change, ChangeType
 from leases.domain.kind import Kind
 from leases.domain.lease import Lease, ObjectName
 from leases.domain.phase import Phase
-from leases.history.read.hourly_activity import Activity
-from leases.history.vacancy_marks import load_marks
+from leases.domain.watched_times import Connection, ConnectionState
+from leases.history.activity import Activity
+from leases.history.overrides import load_marks
 from leases.models import WatchSpan
 from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Update
-from leases.wire.watch_events import Listed
+from leases.wire.watch_decoding import Listed
 from tests.pages.conftest import text_of
 from tests.support.board import a_lease
 from tests.support.values.change_rows import to_row

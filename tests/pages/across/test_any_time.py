@@ -12,13 +12,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from dashboard.pages.lease.fields import fact_groups
-from dashboard.pages.lease.yaml_lines import yaml_lines
-from leases.domain.bounded_time import EARLIEST, LATEST
+from dashboard.pages.lease.fields import fact_groups, yaml_lines
 from leases.domain.lease import Lease
+from leases.domain.steady_clock import EARLIEST, LATEST
 from leases.tracking.store import Store
 from leases.wire.microtime import format_microtime
-from leases.wire.watch_events import Listed
+from leases.wire.watch_decoding import Listed
 from tests.support.api_client import LeaseApi
 from tests.support.processes import Server, ended, get, manage, wait_for
 from tests.support.programs.lease_apis import context_file, lease_api

@@ -9,8 +9,8 @@ from html import unescape
 import msgspec
 import pytest
 
-from leases.domain.connection import Connection, ConnectionState
 from leases.domain.lease import Lease, ObjectName
+from leases.domain.watched_times import Connection, ConnectionState
 from tests.support.board import a_lease, fill
 
 GOOD = re.compile(r"All in time|Nothing needs attention|Every heartbeat is in time")

@@ -16,11 +16,11 @@ from django.contrib.auth.models import User
 from django.http import QueryDict
 from django.test import Client
 
-from dashboard.access.tokens import digest_of
-from dashboard.access.wall import links
-from dashboard.pages.api.document import openapi
+from dashboard.access import links
+from dashboard.access.kept_secrets import digest_of
+from dashboard.pages.api import openapi
 from leases import models
-from leases.actions.delete_many.choice import pack
+from leases.actions.delete_many import pack
 from leases.domain.lease import ObjectName
 from tests.support.board import a_lease, browser_of, fill, member, remember
 from tests.support.every_url import Page, every_page

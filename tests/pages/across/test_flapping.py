@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from dashboard.board import running_board
-from leases.domain.changes.change import Change, ChangeType
+from leases.domain.change import Change, ChangeType
 from leases.domain.kind import Kind
 from leases.models import WatchSpan
 from tests.pages.conftest import remember, text_of

@@ -8,11 +8,11 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 import pytest
 
-from dashboard.live.drawn_rows import Drawings
 from dashboard.live.page_reader import PageReader
-from leases.domain.changes.change import ChangeType
+from dashboard.live.shared_drawings import Drawings
+from leases.domain.change import ChangeType
 from leases.domain.lease import ObjectName
-from leases.wire.watch_events import Applied, Deleted
+from leases.wire.watch_decoding import Applied, Deleted
 from tests.pages.conftest import remember, text_of
 from tests.support.board import KEY, a_lease
 from tests.support.drawn_page import fetched, show_of

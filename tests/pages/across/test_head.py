@@ -26,8 +26,8 @@ def test_head_is_answered_as_get_is(board, admin, page):
 
 @pytest.mark.parametrize("answer_as", ["csv", "ndjson", "json"])
 def test_an_export_makes_no_line_for_head(board, admin, answer_as, monkeypatch):
-    monkeypatch.setattr("leases.history.read.export.as_csv", no_lines)
-    monkeypatch.setattr("leases.history.read.export.ndjson", no_lines)
+    monkeypatch.setattr("leases.history.export.as_csv", no_lines)
+    monkeypatch.setattr("leases.history.export.ndjson", no_lines)
     answer = admin.head(f"/c/a/history/?format={answer_as}")
     assert answer.status_code == 200
     assert b"".join(answer) == b""

@@ -10,10 +10,10 @@ from urllib.parse import urlencode
 import pytest
 
 from dashboard.parts.formatting import when
-from leases.domain.changes.change import Change, ChangeType
-from leases.domain.connection import Connection, ConnectionState
+from leases.domain.change import Change, ChangeType
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
+from leases.domain.watched_times import Connection, ConnectionState
 from leases.models import WatchSpan
 from tests.support.board import KEY, a_lease, fill
 from tests.support.values.change_rows import to_row

@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urljoin, urlsplit
 
 import pytest
 
-from leases.domain.changes.change import ChangeType
+from leases.domain.change import ChangeType
 from leases.domain.kind import Kind
 from leases.models import WatchSpan
 from tests.pages.conftest import HTMX, remember, text_of

@@ -11,13 +11,19 @@ from urllib.parse import urljoin, urlsplit
 
 import pytest
 
+from dashboard.live.shared_drawings import CHANGES, PARTS, render_change
 from dashboard.parts.formatting import shortened
-from dashboard.parts.frame.live_html import CHANGES, PARTS, render_change
-from dashboard.parts.holder_name import MAX_IDENTITY, MAX_SHOWN, holder_view
-from dashboard.parts.query.holder_parameter import holder_parameter, is_held_by, part_of
-from dashboard.parts.query.url_parameters import MAX_TEXT
+from dashboard.parts.names import (
+    MAX_IDENTITY,
+    MAX_SHOWN,
+    holder_parameter,
+    holder_view,
+    is_held_by,
+    part_of,
+)
+from dashboard.parts.url_parameters import MAX_TEXT
 from leases import models
-from leases.domain.changes.change import ChangeType
+from leases.domain.change import ChangeType
 from leases.domain.lease import ObjectName
 from tests.support.board import a_lease, fill
 from tests.support.every_url import every_page
@@ -154,8 +160,8 @@ def test_a_long_holder_is_shown_by_both_ends_and_its_length():
 
 
 def test_long_holders_are_not_kept_in_memory_for_being_shown():
-    from dashboard.parts.holder_name import _in_parts
-    from dashboard.parts.kept.holdings import _host_of, host_of
+    from dashboard.parts.holdings import _host_of, host_of
+    from dashboard.parts.names import _in_parts
 
     kept = _host_of.cache_info().currsize, _in_parts.cache_info().currsize
     for number in range(20):

@@ -9,7 +9,7 @@ from django.test import Client
 
 from dashboard.serving.runtime import Runtime
 from leases.domain.lease import Lease, ObjectName
-from leases.wire.watch_events import Applied, Unreadable
+from leases.wire.watch_decoding import Applied, Unreadable
 from tests.support.board import KEY, a_lease, fill
 
 pytestmark = pytest.mark.django_db

@@ -9,11 +9,11 @@ import pytest
 from django.test import Client
 from jsonschema import Draft202012Validator, FormatChecker
 
-from dashboard.access.tokens import digest_of
-from dashboard.pages.api.document import openapi
+from dashboard.access.kept_secrets import digest_of
+from dashboard.pages.api import openapi
 from leases import models
-from leases.domain.past.reliability import Totals
-from leases.history.reliability.save_totals import save_day
+from leases.domain.figures import Totals
+from leases.history.reliability import save_day
 from tests.support.board import KEY, a_lease, browser_of, fill, member
 from tests.support.every_url import every_page
 from tests.support.values.change_rows import to_row

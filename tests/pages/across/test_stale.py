@@ -9,12 +9,12 @@ import msgspec
 import pytest
 
 from dashboard.parts.formatting import when
-from leases.domain.changes.change import Change, ChangeType
-from leases.domain.connection import Connection, ConnectionState
+from leases.domain.change import Change, ChangeType
 from leases.domain.kind import Kind
 from leases.domain.lease import Lease, ObjectName
+from leases.domain.watched_times import Connection, ConnectionState
 from leases.wire.microtime import format_microtime
-from leases.wire.watch_events import Listed
+from leases.wire.watch_decoding import Listed
 from tests.support.board import KEY, a_lease
 from tests.support.values.change_rows import to_row
 from tests.support.values.tracked_leases import tracked

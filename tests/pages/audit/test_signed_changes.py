@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.contrib.auth.models import Permission, User
 
-from leases.domain.changes.change import ChangeType
+from leases.domain.change import ChangeType
 from leases.models import ChangeRecord, Edit
 from tests.support.board import KEY, a_lease, browser_of, fill, member
 from tests.support.values.change_rows import to_row

@@ -9,11 +9,11 @@ from xml.etree import ElementTree as ET
 import pytest
 from django.test import Client
 
-from dashboard.access.redaction import redact
-from dashboard.pages.badges.state import COLOURS
+from dashboard.log_lines import redact
+from dashboard.pages.badges import COLOURS
 from dashboard.parts.formatting import day
-from leases.domain.connection import Connection, ConnectionState
 from leases.domain.lease import ObjectName
+from leases.domain.watched_times import Connection, ConnectionState
 from leases.models import Badge, SecurityRecord
 from tests.pages.conftest import text_of
 from tests.support.board import KEY, a_lease, fill

@@ -9,8 +9,8 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.test import AsyncClient
 
-from dashboard.pages.create import view
-from dashboard.parts.kept.watched_cluster import WatchedCluster
+from dashboard.pages import create
+from dashboard.parts.watched_cluster import WatchedCluster
 from dashboard.serving.runtime import Runtime
 from leases.apiserver.resources import CLE_GATE
 from leases.apiserver.serving import LeaseApiServer
@@ -23,7 +23,7 @@ from tests.support.board import member
 async def cluster(
     board: Runtime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[WatchedCluster]:
-    monkeypatch.setattr(view, "LOOKS", 0)  # nobody watches here
+    monkeypatch.setattr(create, "LOOKS", 0)  # nobody watches here
     server = LeaseApiServer(data=tmp_path, feature_gates=frozenset({CLE_GATE}))
     await server.start()
     one = board.clusters["a"]

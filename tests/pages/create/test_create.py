@@ -10,7 +10,7 @@ from asgiref.sync import sync_to_async
 from django.test import AsyncClient
 
 from dashboard import clock
-from leases.actions.create_lease import NewLease, body_of
+from leases.actions.write_lease import NewLease, body_of
 from leases.apiserver.serving import LeaseApiServer
 from leases.domain.lease import ObjectName
 from leases.kube.cluster_source import parse_source

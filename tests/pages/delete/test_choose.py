@@ -9,10 +9,9 @@ import pytest
 from django.test import Client
 
 from dashboard import clock
-from leases.actions.delete_many.choice import unpack
-from leases.domain.connection import Connection, ConnectionState
-from leases.domain.lease import ObjectName
-from leases.domain.node import Node
+from leases.actions.delete_many import unpack
+from leases.domain.lease import Node, ObjectName
+from leases.domain.watched_times import Connection, ConnectionState
 from leases.models import Deletion, Edit
 from tests.support.board import a_lease, browser_of, fill, member
 

@@ -9,7 +9,7 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.test import AsyncClient
 
-from dashboard.pages.delete.meaning import headline, meaning_of
+from dashboard.pages.delete.one import headline, meaning_of
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.phase import Phase

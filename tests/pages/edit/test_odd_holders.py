@@ -15,7 +15,7 @@ from django.test import AsyncClient
 from dashboard.forms.edit_form import EditForm
 from leases.apiserver.serving import LeaseApiServer
 from leases.domain.lease import ObjectName
-from leases.history.database_text import from_stored
+from leases.history.database import from_stored
 from leases.kube.cluster_source import parse_source
 from leases.kube.connect import connect
 from leases.models import Edit

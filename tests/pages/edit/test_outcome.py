@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from dashboard.pages.edit.outcome import ReportedOutcome, outcome_of
-from leases.domain.changes.change import Change, ChangeType
+from leases.domain.change import Change, ChangeType
 from leases.domain.kind import Kind
 from leases.models import Edit
 from leases.tracking.tracked_lease import Tracked

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 
-from dashboard.pages.edit.read_lease import as_read
+from dashboard.pages.edit.form_page import as_read
 from leases.domain.lease import Lease
 from leases.domain.phase import Phase
 from tests.support.values.tracked_leases import NOW, tracked

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from dashboard.pages.edit.what_happens import WhatHappens, of_edit, of_hand_over, of_release
-from leases.domain.edit.lease_write import FieldEdit
+from leases.domain.edit import FieldEdit
 from leases.domain.kind import Kind
 from leases.domain.phase import Phase
 from leases.tracking.tracked_lease import Tracked

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import pytest
 from django.db import connection
 
-from dashboard.pages.wall_links import view as wall_links
+from dashboard.pages import wall_links
 from tests.support.board import browser_of, member
 
 

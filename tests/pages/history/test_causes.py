@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from leases.domain.cause.incident import Cause
-from leases.domain.changes.change import Change, ChangeType
-from leases.history.write.insert_changes import write_changes
+from leases.domain.change import Change, ChangeType
+from leases.history.write_batch import write_changes
 from leases.tracking.tracked_lease import Update
 from tests.pages.conftest import HTMX, text_of
 from tests.support.board import KEY

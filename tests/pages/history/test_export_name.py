@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from dashboard.pages.history.export_name import export_name
-from leases.history.read.indexed_search import HistoryFilter
+from dashboard.pages.history.changes import export_name
+from leases.history.indexed_search import HistoryFilter
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
 THREE = datetime(2026, 11, 22, 3, tzinfo=UTC)

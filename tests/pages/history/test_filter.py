@@ -8,10 +8,9 @@ from urllib.parse import urlencode
 import pytest
 from django.http import QueryDict
 
-from dashboard.pages.history.filter import read_history_filter
-from dashboard.pages.history.list_controls import history_query
-from dashboard.parts.query.url_parameters import BadFilter
-from leases.history.read.indexed_search import HistoryFilter
+from dashboard.pages.history.changes import history_query, read_history_filter
+from dashboard.parts.url_parameters import BadFilter
+from leases.history.indexed_search import HistoryFilter
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
 

@@ -7,12 +7,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from dashboard.board import running_board
-from dashboard.pages.history import stretch_ranking
-from leases.domain.changes.change import ChangeType
-from leases.domain.connection import Connection, ConnectionState
+from dashboard.pages.history import stretch
+from leases.domain.change import ChangeType
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
-from leases.history.read import stretch_totals
+from leases.domain.watched_times import Connection, ConnectionState
+from leases.history import change_counts
 from tests.pages.conftest import remember, text_of
 from tests.support.board import a_lease, fill
 from tests.support.values.incidents import open_incident
@@ -25,7 +25,7 @@ BUSY, LOST, BEFORE = "busy", "lost", "before"
 @pytest.fixture
 def store(board, db):
     """Three elections: one changes often, one loses its holder, one had none all along."""
-    stretch_ranking._totals._answers.clear()
+    stretch._totals._answers.clear()
     store = board.clusters["a"].store
     fill(store, *(a_lease(ObjectName("apps", name)) for name in (BUSY, LOST, BEFORE)))
     store.connection = Connection(state=ConnectionState.LIVE, since=NOON)
@@ -106,7 +106,7 @@ def test_a_range_offers_the_link_that_stays(store, operator):
 
 
 def test_more_changes_than_are_counted_are_said(store, operator, monkeypatch):
-    monkeypatch.setattr(stretch_totals, "TALLIED", 4)
+    monkeypatch.setattr(change_counts, "TALLIED", 4)
     text = text_of(operator.get(f"/c/a/history/stretch/?{STRETCH}"))
     assert "Too much changed to count all of it: the numbers begin at" in text
     assert "4 changes of" in text

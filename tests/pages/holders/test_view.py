@@ -8,14 +8,14 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 import pytest
 
-from dashboard.charts.holder_spells import spells
-from dashboard.charts.time_scale import Scale
-from dashboard.pages.holders.holder_row import CHIPS
-from dashboard.parts.kept.holdings import Holdings
-from leases.domain.changes.change import Change, ChangeType
-from leases.domain.connection import Connection, ConnectionState
+from dashboard.charts.lanes import spells
+from dashboard.charts.time_axis import Scale
+from dashboard.pages.holders import CHIPS
+from dashboard.parts.holdings import Holdings
+from leases.domain.change import Change, ChangeType
 from leases.domain.kind import Kind
 from leases.domain.lease import Lease, LeaseSpec, ObjectMeta, ObjectName, OwnerReference
+from leases.domain.watched_times import Connection, ConnectionState
 from tests.support.board import a_lease, fill
 from tests.support.values.change_rows import to_row
 from tests.support.values.tracked_leases import NOW

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from dashboard.charts.time_scale import Scale
+from dashboard.charts.time_axis import Scale
 from dashboard.pages.incidents.evidence import (
     MAX_LINKED,
     evidence_lines,

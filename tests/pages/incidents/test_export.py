@@ -8,8 +8,8 @@ from types import SimpleNamespace
 
 import msgspec
 
-from dashboard.pages.incidents.affected import affected_leases
-from dashboard.pages.incidents.export import FIELDS, as_csv, file_name, incident_item
+from dashboard.pages.incidents.evidence import affected_leases
+from dashboard.pages.incidents.list import FIELDS, as_csv, file_name, incident_item
 from dashboard.pages.incidents.markdown import code, incident_markdown, plain
 from leases.domain.cause.incident import Evidence, Source
 from tests.support.values.changes import T0

@@ -9,11 +9,11 @@ import pytest
 from django.test import Client
 
 from dashboard import clock
-from dashboard.pages.incidents.note_form import MAX_NOTE, MAX_NOTES
+from dashboard.pages.incidents.incident import MAX_NOTE, MAX_NOTES
 from leases import models
 from leases.domain.cause.incident import Cause, Evidence, Source
-from leases.domain.connection import Connection, ConnectionState
 from leases.domain.lease import ObjectName
+from leases.domain.watched_times import Connection, ConnectionState
 from tests.pages.conftest import HTMX, text_of
 from tests.support.board import browser_of, member
 from tests.support.values import incident_rows

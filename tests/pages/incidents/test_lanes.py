@@ -6,8 +6,7 @@ from datetime import timedelta
 
 import msgspec
 
-from dashboard.pages.incidents.affected import affected_leases
-from dashboard.pages.incidents.lanes import MAX_LANES, lane_chart
+from dashboard.pages.incidents.evidence import MAX_LANES, affected_leases, lane_chart
 from leases.domain.lease import ObjectName
 from tests.support.values.changes import T0, a_change
 from tests.support.values.incidents import BEAT, KEDA, SCHEDULER, a_story, an_incident

@@ -17,9 +17,9 @@ from dashboard.pages.incidents.near_misses import (
     near_misses,
     none_near,
 )
-from leases.domain.connection import Connection, ConnectionState
 from leases.domain.lease import ObjectName
-from leases.wire.watch_events import Applied, Listed
+from leases.domain.watched_times import Connection, ConnectionState
+from leases.wire.watch_decoding import Applied, Listed
 from tests.support.board import a_lease
 
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
@@ -121,7 +121,7 @@ def test_a_habit_or_a_loss_is_no_near_miss_and_no_good_news_either(watched, tigh
 
 
 def test_elections_whose_renewals_are_not_followed_are_no_good_news(watched, monkeypatch):
-    monkeypatch.setattr("leases.tracking.renewal_intervals.MAX_LEASES", 1)
+    monkeypatch.setattr("leases.tracking.renewals.MAX_LEASES", 1)
     renew(watched, {"calm": USUAL, "other": USUAL})
     calm = none_near(watched, NOW)
     assert (calm.title, calm.css) == ("No near miss is known", "")

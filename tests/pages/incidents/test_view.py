@@ -11,10 +11,9 @@ import msgspec
 import pytest
 
 from leases.domain.cause.incident import Cause
-from leases.domain.changes.change import ChangeType
-from leases.domain.connection import ConnectionState
-from leases.domain.past.watched_times import WatchedTime
-from leases.history.write.watched_spans import save
+from leases.domain.change import ChangeType
+from leases.domain.watched_times import ConnectionState, WatchedTime
+from leases.history.watched_spans import save
 from tests.pages.conftest import HTMX, remember, text_of
 from tests.support.values import incident_rows
 from tests.support.values.changes import T0

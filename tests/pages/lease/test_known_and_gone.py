@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from leases.domain.changes.change import ChangeType
+from leases.domain.change import ChangeType
 from tests.pages.conftest import remember, text_of
 from tests.support.board import KEY
 

@@ -6,10 +6,10 @@ from datetime import timedelta
 
 import pytest
 
-from dashboard.charts.renewal_intervals import BOTTOM, TOP, renewal_chart
-from dashboard.charts.time_scale import Scale
-from dashboard.pages.lease.renewals import renewals_view
-from leases.tracking.renewal_intervals import LongestInterval
+from dashboard.charts.histograms import BOTTOM, INTERVALS_TOP, renewal_chart
+from dashboard.charts.time_axis import Scale
+from dashboard.pages.lease.past_terms import renewals_view
+from leases.tracking.renewals import LongestInterval
 from tests.support.values.tracked_leases import NOW, tracked
 
 HOUR = Scale(NOW - timedelta(hours=1), NOW)
@@ -53,17 +53,17 @@ def test_renewals_outside_the_range_are_not_drawn():
 def test_the_duration_is_the_limit_unless_it_would_flatten_the_bars():
     near = chart((10, 2.0))
     assert near.limit is not None
-    assert TOP < near.limit.y < near.bars[0].y
+    assert INTERVALS_TOP < near.limit.y < near.bars[0].y
     far = chart((10, 10.0), duration=3600.0, usual=10.0)
     assert far.limit is None
-    assert far.bars[0].height > (BOTTOM - TOP) / 2
+    assert far.bars[0].height > (BOTTOM - INTERVALS_TOP) / 2
 
 
 def test_levels_are_few_and_round_and_inside():
     for usual in (0.01, 0.3, 2.0, 29.0, 700.0):
         lines = chart((10, usual), duration=None, usual=usual).lines
         assert 2 <= len(lines) <= 6
-        assert all(TOP - 2 <= line.y <= BOTTOM for line in lines)
+        assert all(INTERVALS_TOP - 2 <= line.y <= BOTTOM for line in lines)
 
 
 def test_time_before_anybody_looked_is_marked():

@@ -10,11 +10,11 @@ from urllib.parse import unquote
 import pytest
 
 from dashboard.pages.lease import view as view
-from leases.domain.changes.change import Change, ChangeType
-from leases.domain.connection import Connection, ConnectionState
+from leases.domain.change import Change, ChangeType
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
-from leases.history.read import timeline_lanes
+from leases.domain.watched_times import Connection, ConnectionState
+from leases.history import timeline_lanes
 from leases.models import WatchSpan
 from tests.support.board import KEY, a_lease, fill
 from tests.support.values.change_rows import to_row

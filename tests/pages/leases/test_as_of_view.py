@@ -6,11 +6,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from dashboard.pages.leases import as_of_search
-from leases.domain.changes.change import ChangeType
-from leases.domain.connection import Connection, ConnectionState
+from dashboard.pages import leases
+from leases.domain.change import ChangeType
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
+from leases.domain.watched_times import Connection, ConnectionState
 from leases.models import WatchSpan
 from tests.support.board import a_lease, fill
 from tests.support.values.change_rows import to_row
@@ -145,7 +145,7 @@ def test_impossible_queries_are_refused_in_a_sentence(page, query, words):
 
 
 def test_too_many_leases_are_shown_by_name_a_page_at_a_time(page, monkeypatch):
-    monkeypatch.setattr(as_of_search, "MAX_MATCHES", 2)
+    monkeypatch.setattr(leases, "MAX_MATCHES", 2)
     answer = page.get(f"{asked(105)}&format=json&limit=2").json()
     assert [item["name"] for item in answer["items"]] == ["gone", "worker"]
     assert answer["total"] == 3

@@ -6,8 +6,8 @@ import re
 from datetime import UTC, datetime
 
 from dashboard.board import running_board
-from dashboard.parts.frame.live_html import render_row
-from leases.history.read.hourly_activity import Activity
+from dashboard.live.shared_drawings import render_row
+from leases.history.activity import Activity
 from tests.pages.conftest import HTMX, text_of
 from tests.support.board import KEY
 

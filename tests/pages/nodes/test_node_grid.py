@@ -8,12 +8,11 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 import pytest
 
-from dashboard.pages.nodes.node_grid import CHANGES, GONE, WHOLE, NodeGrid
-from dashboard.parts.kept.node_book import NodeBook
-from leases.domain.lease import Lease, LeaseSpec, ObjectMeta
-from leases.domain.node import Node
+from dashboard.pages.nodes import CHANGES, GONE, WHOLE, NodeGrid
+from dashboard.parts.watched_cluster import NodeBook
+from leases.domain.lease import Lease, LeaseSpec, Node, ObjectMeta
 from leases.tracking.store import Store
-from leases.wire.watch_events import Applied, Deleted, Listed
+from leases.wire.watch_decoding import Applied, Deleted, Listed
 
 NOW = datetime.now(UTC)
 HELD, EXPIRED = 0, 2

@@ -9,11 +9,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from dashboard.live.publisher import ClusterHub
-from dashboard.pages.nodes.node_grid import NodeGrid
+from dashboard.pages.nodes import NodeGrid
 from dashboard.parts.node_summary import group_lines, nodes_view
-from leases.domain.lease import Lease, LeaseSpec, ObjectMeta
-from leases.domain.node import Node
-from leases.wire.watch_events import Listed
+from leases.domain.lease import Lease, LeaseSpec, Node, ObjectMeta
+from leases.wire.watch_decoding import Listed
 
 NOW = datetime.now(UTC)
 

@@ -7,14 +7,12 @@ from datetime import timedelta
 import pytest
 
 from dashboard import clock
-from dashboard.access.sealing import unseal
-from dashboard.pages.notifications import log_view
+from dashboard.access.kept_secrets import unseal
+from dashboard.pages.notifications import messages
 from leases.domain.cause.incident import Cause
-from leases.domain.notify.choice import Choice
-from leases.domain.notify.target import Security
-from leases.history.notify.claims import claim
-from leases.history.notify.delivery_retries import finish
-from leases.history.notify.outbox import decode_choice
+from leases.domain.notify import Choice, Security
+from leases.history.deliveries import claim, finish
+from leases.history.outbox import decode_choice
 from leases.models import Notification, QuietTime, Receiver, SecurityRecord
 from tests.pages.conftest import text_of
 
@@ -145,7 +143,7 @@ def test_the_security_log_has_what_is_done_to_a_receiver_without_its_secrets(bro
 
 
 def test_older_messages_are_on_the_next_page_of_the_log(browser, monkeypatch):
-    monkeypatch.setattr(log_view, "PER_PAGE", 1)
+    monkeypatch.setattr(messages, "PER_PAGE", 1)
     one = make(browser)
     for _ in range(2):
         browser.post(f"{URL}{one.pk}/test/")

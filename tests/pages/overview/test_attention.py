@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from dashboard.pages.overview.attention import attention
+from dashboard.parts.attention import attention
 from leases.domain.cause.incident import Cause
-from leases.domain.changes.change import Change, ChangeType
+from leases.domain.change import Change, ChangeType
+from leases.domain.figures import Flapping
 from leases.domain.kind import Kind
-from leases.domain.past.flapping import Flapping
 from leases.domain.phase import Phase
 from tests.support.values.incidents import open_incident
 from tests.support.values.tracked_leases import NOW, tracked

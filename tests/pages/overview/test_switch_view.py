@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import pytest
 
-from leases.domain.changes.change import ChangeType
+from leases.domain.change import ChangeType
 from leases.domain.lease import ObjectName
 from tests.pages.conftest import remember, text_of
 from tests.support.board import KEY, a_lease, fill

@@ -7,10 +7,10 @@ from datetime import timedelta
 from django.template.loader import render_to_string
 
 from dashboard.live.publisher import ClusterHub
-from dashboard.pages.overview.summary import overview
-from dashboard.parts.frame.live_html import render_row
+from dashboard.live.shared_drawings import render_row
+from dashboard.pages.overview import summary
 from dashboard.parts.node_summary import nodes_view
-from leases.domain.connection import Connection, ConnectionState
+from leases.domain.watched_times import Connection, ConnectionState
 from leases.tracking.store import Store
 from tests.support.values.tracked_leases import NOW, tracked
 
@@ -27,7 +27,7 @@ def channel_watched_since(hours: float) -> ClusterHub:
 
 
 def test_the_overview_says_since_when_it_counts_and_draws_the_rest_as_unwatched():
-    view = overview(channel_watched_since(2), NOW)
+    view = summary(channel_watched_since(2), NOW)
     assert [kpi.detail for kpi in view.kpis[-2:]] == [
         "of elections, since 10:04",
         "elections, summed, since 10:04",
@@ -40,7 +40,7 @@ def test_the_overview_says_since_when_it_counts_and_draws_the_rest_as_unwatched(
 
 
 def test_a_day_that_was_watched_in_full_shows_nothing_of_it():
-    view = overview(channel_watched_since(25), NOW)
+    view = summary(channel_watched_since(25), NOW)
     assert [kpi.detail for kpi in view.kpis[-2:]] == ["of elections", "elections, summed"]
     assert "watched" not in render_to_string("overview/_hours.html", {"view": view})
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 
-from leases.domain.changes.change import ChangeType
-from leases.domain.connection import Connection, ConnectionState
-from leases.history.notify.delivery_log import FailingReceiver
+from leases.domain.change import ChangeType
+from leases.domain.watched_times import Connection, ConnectionState
+from leases.history.deliveries import FailingReceiver
 from tests.pages.conftest import remember, text_of
 from tests.support.board import a_lease, fill
 

@@ -7,11 +7,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from dashboard.charts.day_bars import day_bars
+from dashboard.charts.bars import day_bars
+from leases.domain.figures import Period, Totals, first_day, start_of
 from leases.domain.lease import ObjectName
-from leases.domain.past.periods import Period, first_day, start_of
-from leases.domain.past.reliability import Totals
-from leases.history.reliability.save_totals import save_day, save_sums, sums_by_namespace
+from leases.history.reliability import save_day, save_sums, sums_by_namespace
 from leases.models import Edit, ReliabilityObjective
 from tests.pages.conftest import text_of
 

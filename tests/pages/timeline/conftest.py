@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from leases.domain.connection import Connection, ConnectionState
 from leases.domain.lease import ObjectName
+from leases.domain.watched_times import Connection, ConnectionState
 from leases.models import WatchSpan
 from tests.support.board import a_lease, fill
 

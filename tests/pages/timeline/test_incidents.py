@@ -7,7 +7,7 @@ import re
 from datetime import timedelta
 
 from dashboard.board import running_board
-from leases.domain.changes.change import ChangeType
+from leases.domain.change import ChangeType
 from leases.domain.lease import ObjectName
 from tests.pages.conftest import remember, text_of
 from tests.support.board import KEY

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from dashboard.pages.timeline.lane_order import CHANGED, QUIET, TROUBLED, choose
-from dashboard.parts.query.time_range import TimelineFilter, TimeRange
+from dashboard.pages.timeline.lane_query import CHANGED, QUIET, TROUBLED, choose
+from dashboard.parts.time_range import TimelineFilter, TimeRange
 from leases.domain.lease import ObjectName
-from leases.history.read.timeline_lanes import LaneTotals
+from leases.history.timeline_lanes import LaneTotals
 from tests.pages.timeline.conftest import OTHER
 from tests.support.board import KEY
 

@@ -8,7 +8,7 @@ from html import unescape
 
 import pytest
 
-from leases.domain.changes.change import Change, ChangeType
+from leases.domain.change import Change, ChangeType
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.models import Edit, WatchSpan

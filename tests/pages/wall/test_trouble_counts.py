@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from dashboard.pages.wall.trouble_counts import all_trouble, more
-from dashboard.parts.query.lease_filter import LeaseFilter
+from dashboard.pages.wall import all_trouble, more
+from dashboard.parts.lease_filter import LeaseFilter
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.phase import Phase

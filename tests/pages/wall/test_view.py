@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from dashboard.board import running_board
-from leases.domain.connection import Connection, ConnectionState
 from leases.domain.lease import ObjectName
+from leases.domain.watched_times import Connection, ConnectionState
 from tests.pages.conftest import text_of
 from tests.support.board import KEY, a_lease, fill
 from tests.support.values.incidents import open_incident

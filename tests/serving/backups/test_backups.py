@@ -18,9 +18,8 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.db import connection
 
-from dashboard.management.backups import restore_backup
-from dashboard.serving.history_lock import history_lock
-from dashboard.serving.newer_database import NewerDatabase
+from dashboard.management import backups
+from dashboard.serving.data_directory import NewerDatabase, history_lock
 from leases.apiserver.serving import lock_of
 from leases.models import SecurityRecord
 from tests.support.processes import environment, free_port, manage, prepare, start_python, wait_for
@@ -231,9 +230,9 @@ def test_a_restore_that_is_cut_off_leaves_the_history_and_can_be_repeated(
             raise OSError(28, "No space left on device", str(path))
         return keep(path, folder, **_)
 
-    keep = restore_backup._keep
+    keep = backups._keep
     with monkeypatch.context() as patched:
-        patched.setattr(restore_backup, "_keep", full)
+        patched.setattr(backups, "_keep", full)
         with pytest.raises(CommandError, match="No space left on device"):
             run("restore", file)
     assert newest_migration(data / NAME) == "9999_x"

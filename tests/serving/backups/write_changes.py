@@ -16,7 +16,7 @@ def main() -> None:
     import django
 
     django.setup()
-    from leases.history.write.insert_changes import write_changes
+    from leases.history.write_batch import write_changes
     from tests.support.values.changes import a_change
 
     for number in itertools.count(1):

@@ -18,10 +18,9 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
-from dashboard.config import Config, load
-from dashboard.configuration.version import VERSION
-from dashboard.management.diagnosis import database, environment, machine
-from leases.apiserver.http.certificate import certificate_for, tls_context
+from dashboard.config import VERSION, Config, load
+from dashboard.management import diagnosis
+from leases.apiserver.http.port import certificate_for, tls_context
 from tests.serving.doctor.api_of_faults import Faults, serving_faults
 from tests.support.processes import free_port, manage, prepare
 from tests.support.programs.prepared import DATABASE as NAME
@@ -63,9 +62,9 @@ def set_up(tmp_path, monkeypatch, settings, django_db_blocker) -> Iterator[SetUp
     data = tmp_path / "data"
     data.mkdir()
     shutil.copy(prepared(prepare) / NAME, data)
-    monkeypatch.setattr(environment, "set_aside", [])
-    monkeypatch.setattr("dashboard.management.commands.doctor.set_aside", environment.set_aside)
-    monkeypatch.setattr(machine, "disk_usage", lambda _: SimpleNamespace(free=1 << 40))
+    monkeypatch.setattr(diagnosis, "set_aside", [])
+    monkeypatch.setattr("dashboard.management.commands.doctor.set_aside", diagnosis.set_aside)
+    monkeypatch.setattr(diagnosis, "disk_usage", lambda _: SimpleNamespace(free=1 << 40))
     with ExitStack() as ended, django_db_blocker.unblock():
         made = SetUp(tmp_path, {"LEASEBOARD_DATA": str(data)}, ended, monkeypatch)
         made.api()
@@ -76,7 +75,7 @@ def set_up(tmp_path, monkeypatch, settings, django_db_blocker) -> Iterator[SetUp
 
 def examine(set_up: Any) -> tuple[int, list[dict[str, str]], str]:
     """The exit code, the checks as JSON, and the lines for people."""
-    environment.set_aside += environment.set_bad_settings_aside(set_up.environ)
+    diagnosis.set_aside += diagnosis.set_bad_settings_aside(set_up.environ)
     config: Config = load(set_up.environ)
     set_up.settings.LEASEBOARD = config
     set_up.settings.SQLITE_FILE = None if config.database_url else config.data / NAME
@@ -146,12 +145,12 @@ def older(one: SetUp) -> None:
 
 
 def small_disk(one: SetUp) -> None:
-    one.patch.setattr(machine, "disk_usage", lambda _: SimpleNamespace(free=9 << 20))
+    one.patch.setattr(diagnosis, "disk_usage", lambda _: SimpleNamespace(free=9 << 20))
 
 
 def taken_port(one: SetUp) -> None:
     taken = one.ended.enter_context(socket.create_server(("127.0.0.1", 0)))
-    one.patch.setattr(machine, "ANSWER_SECONDS", 0.2)
+    one.patch.setattr(diagnosis, "ANSWER_SECONDS", 0.2)
     one.options[1] = str(taken.getsockname()[1])
 
 
@@ -258,7 +257,7 @@ def test_the_port_of_this_version_is_no_problem(set_up):
 
 def test_a_check_of_a_large_database_ends_in_time_and_says_so(set_up):
     with closing(sqlite3.connect(set_up.data / NAME)) as opened:
-        said = database._check_whole(opened, set_up.data / NAME, seconds=-1)
+        said = diagnosis._check_whole(opened, set_up.data / NAME, seconds=-1)
     assert said == "not checked to its end within -1 s"
 
 
@@ -275,7 +274,7 @@ def test_the_limit_of_a_container_is_a_problem_if_it_is_too_small(tmp_path, file
     }.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(content)
-    found = machine.examine_memory(tmp_path)
+    found = diagnosis.examine_memory(tmp_path)
     assert found.level == "problem"
     assert "64 MiB" in found.found
 

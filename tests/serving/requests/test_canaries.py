@@ -28,7 +28,7 @@ import pytest
 from django.apps import apps
 
 from dashboard.config import Config
-from leases.domain.notify.target import Target
+from leases.domain.notify import Target
 from tests.support.every_url import every_page
 from tests.support.processes import Server, manage, serving, wait_for
 from tests.support.programs.lease_apis import lease_api

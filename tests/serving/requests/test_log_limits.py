@@ -9,7 +9,7 @@ import urllib.request
 import pytest
 from django.conf import settings
 
-from dashboard.serving.log_limits import MAX_LINES, WINDOW_SECONDS, FloodFilter
+from dashboard.log_lines import MAX_LINES, WINDOW_SECONDS, FloodFilter
 from tests.support.processes import serving
 
 
@@ -47,7 +47,7 @@ def test_each_reason_has_its_own_count_and_other_lines_are_all_logged(clock):
     flood = FloodFilter(clock)
     let_through(flood, 1000, "django.security.csrf")
     assert len(let_through(flood, 5, "django.security.DisallowedHost")) == 5
-    assert len(let_through(flood, 1000, "dashboard.access.sign_in.limits")) == 1000
+    assert len(let_through(flood, 1000, "dashboard.access.sign_in_limits")) == 1000
     assert len(let_through(flood, 1000, "django.request")) == 1000
 
 

@@ -8,7 +8,7 @@ import django
 from asgiref.testing import ApplicationCommunicator
 from django.http import HttpRequest, HttpResponse
 
-from dashboard.serving.requests.one_thread_pages import OneThreadPages
+from dashboard.serving.request_threads import OneThreadPages
 
 SCOPE = {
     "type": "http", "http_version": "1.1", "method": "GET", "path": "/", "query_string": b"",

@@ -11,10 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from dashboard.serving.requests.pages_port import LIMITS, pages_server
+from dashboard.serving.pages_port import LIMITS, pages_server
 from leases.listener.limits import MIB
-from leases.listener.protocol import LimitedProtocol
-from leases.listener.websocket import LimitedWebSocket
+from leases.listener.protocol import LimitedProtocol, LimitedWebSocket
 from tests.support.processes import Server, get, serving
 
 USUAL_FILES = 1024

@@ -11,10 +11,8 @@ from asgiref.sync import sync_to_async
 from django.db import connections
 from django.urls import reverse
 
-from dashboard.access.sign_in.known_browsers import COOKIE, SALT
-from dashboard.access.sign_in.password_checks import PATHS
-from dashboard.serving.requests.request_threads import Threads, TooBusy
-from dashboard.serving.requests.thread_pools import ThreadPools
+from dashboard.access.sign_in_limits import COOKIE, PATHS, SALT
+from dashboard.serving.request_threads import ThreadPools, Threads, TooBusy
 
 
 def threads(*, size: int = 2, waiting: int = 3, per_client: int = 3) -> Threads:

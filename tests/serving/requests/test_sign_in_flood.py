@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psycopg
 
-from dashboard.serving.requests.database_pool import MAX_CONNECTIONS
+from dashboard.serving.data_directory import MAX_CONNECTIONS
 from tests.benchmarks.parts.attacks import Target, attack
 from tests.support.postgres import Postgres
 from tests.support.processes import Server, get, serving, wait_for

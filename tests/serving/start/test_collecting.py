@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dashboard.serving.static_files import collect
+from dashboard.serving.pages_port import collect
 
 
 @pytest.fixture

@@ -6,9 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from dashboard.config import ConfigError, check_read_only, load
-from dashboard.configuration.cluster_specs import ClusterSpec, check_clusters, parse_cluster
-from dashboard.configuration.setting_values import EVERY_CLUSTER
+from dashboard.config import (
+    EVERY_CLUSTER,
+    ClusterSpec,
+    ConfigError,
+    check_clusters,
+    check_read_only,
+    load,
+    parse_cluster,
+)
 from leases.kube.cluster_source import ClusterSource, SourceKind
 
 EMBEDDED = ClusterSource(SourceKind.EMBEDDED)

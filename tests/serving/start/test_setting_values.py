@@ -6,7 +6,8 @@ import logging
 
 import pytest
 
-from dashboard.access.redaction import (
+from dashboard.config import Config, ConfigError, load, parse_clusters
+from dashboard.log_lines import (
     RedactingFormatter,
     SentenceFilter,
     hide,
@@ -14,8 +15,6 @@ from dashboard.access.redaction import (
     redact,
     without_credentials,
 )
-from dashboard.config import Config, ConfigError, load
-from dashboard.configuration.cluster_specs import parse_clusters
 from leases.kube.cluster_source import parse_source
 
 CANARY = "s3cr3t-canary-/#?&"

@@ -14,9 +14,9 @@ from django.utils import timezone
 from dashboard.clock import now as utc_now
 from dashboard.serving.runtime import Runtime
 from dashboard.serving.tasks.cluster_watch import ClusterWatch
-from dashboard.serving.tasks.retention import Forgetting
-from leases.history.write.recorder import Recorder
-from leases.history.write.write_batch import write_what_fits
+from dashboard.serving.tasks.history_upkeep import Forgetting
+from leases.history.recorder import Recorder
+from leases.history.write_batch import write_what_fits
 from leases.models import RefusedRow
 from tests.support.board import KEY, a_lease, browser_of, fill, member
 from tests.support.metrics import samples

@@ -13,30 +13,26 @@ from django.core.management import execute_from_command_line
 os.environ["DJANGO_SETTINGS_MODULE"] = "dashboard.settings"
 django.setup()
 
-from dashboard.access.rights import rights_watch
-from dashboard.access.wall import link_use
+from dashboard.access import links, rights_watch
 from dashboard.live import page_reader, publisher, shared_drawings
-from dashboard.pages.nodes import node_grid
-from dashboard.parts.kept import watched_cluster
+from dashboard.pages import nodes
+from dashboard.parts import watched_cluster
 from dashboard.serving import runtime
 from dashboard.serving.tasks import (
+    admin_writes,
     clock_watch,
-    deletions,
+    cluster_watch,
+    history_upkeep,
     incidents,
-    kind_overrides,
-    node_reading,
     notifications,
-    reliability,
-    retention,
     supervisor,
-    unanswered_writes,
 )
-from leases.actions.delete_many import records
-from leases.apiserver.http import listening
+from leases.actions import deletion_runs
+from leases.apiserver.http import port
 from leases.apiserver.registry import namespaces
 from leases.apiserver.watch import hub
-from leases.history.write import recorder
-from leases.listener import accept_connections
+from leases.history import recorder
+from leases.listener import server
 from leases.tracking import tracker
 
 FAULTS = Path(os.environ["FAULTS"])
@@ -99,23 +95,23 @@ def patch_run(task: str, where: Any, name: str = "run") -> None:
 patch("watch", tracker.Tracker, "_follow")
 patch("watch-deadlines", tracker.Tracker, "tick")
 patch("watch-renewals", tracker.Tracker, "flush", after=True)
-patch("nodes", node_reading, "list_nodes")
+patch("nodes", cluster_watch, "list_nodes")
 patch("publisher", publisher.ClusterHub, "tick")
 patch("recorder", recorder.Recorder, "_batch")
-patch("retention", retention.Forgetting, "run")
-patch("reliability", reliability.ReliabilityTotals, "count")
-patch("overrides", kind_overrides.KindOverrides, "refresh")
+patch("retention", history_upkeep.Forgetting, "run")
+patch("reliability", history_upkeep.ReliabilityTotals, "count")
+patch("overrides", cluster_watch.KindOverrides, "refresh")
 patch("renewals", watched_cluster.WatchedCluster, "look_at_renewals")
 patch_run("clock", clock_watch.ClockWatch)
 patch("notifications", notifications.Notifications, "_look")
-patch("audit", unanswered_writes, "resolve_once")
-patch("deletions", records, "interrupt_lost")
+patch("audit", admin_writes, "resolve_once")
+patch("deletions", deletion_runs, "interrupt_lost")
 patch_run("incidents", incidents.Incidents)
 patch_run("evidence", incidents.Incidents, "look_up")
 patch("rights", rights_watch.RightsWatch, "check")
-patch("wall link use", link_use.LinkUse, "write")
-link_use.WRITE_SECONDS = kind_overrides.LOOK_SECONDS = unanswered_writes.LOOK_SECONDS = 1.0
-deletions.LOOK_SECONDS = 1.0
+patch("wall link use", links.LinkUse, "write")
+links.WRITE_SECONDS = cluster_watch.LOOK_SECONDS = admin_writes.UNANSWERED_LOOK_SECONDS = 1.0
+admin_writes.LOOK_SECONDS = 1.0
 
 real_is_settled = supervisor.Supervisor._is_settled
 
@@ -128,10 +124,10 @@ def is_settled(self: supervisor.Supervisor, down: Any) -> bool:
 supervisor.Supervisor._is_settled = is_settled  # type: ignore[method-assign]
 supervisor.Supervisor.__init__.__kwdefaults__["settled"] = 1.0  # type: ignore[index]
 patch("demo", runtime, "run_demo")
-patch("lease-api", listening.Server, "on_tick")
-patch("accept", accept_connections.Acceptor, "_accept", after=True)
+patch("lease-api", port.Server, "on_tick")
+patch("accept", server.Acceptor, "_accept", after=True)
 patch("regions", shared_drawings, "_fresh")
-patch("picture", node_grid.NodeGrid, "_ordered")
+patch("picture", nodes.NodeGrid, "_ordered")
 patch("socket", page_reader.PageReader, "frame")
 patch("sweep", namespaces.Namespaces, "_empty")
 patch("bookmarks", hub.Watcher, "mark")

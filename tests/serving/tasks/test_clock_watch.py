@@ -12,17 +12,16 @@ from pathlib import Path
 import pytest
 
 from dashboard import clock
-from dashboard.configuration.cluster_specs import ClusterSpec
-from dashboard.metrics.families import metrics
+from dashboard.config import ClusterSpec
+from dashboard.metrics import exposition
 from dashboard.serving.runtime import Options, Runtime
 from dashboard.serving.tasks.clock_watch import ClockWatch
 from dashboard.serving.tasks.cluster_watch import ClusterWatch
-from leases.domain.connection import Connection, ConnectionState
-from leases.domain.past.watched_times import WatchEnd, unwatched
 from leases.domain.steady_clock import Jump, SteadyClock
+from leases.domain.watched_times import Connection, ConnectionState, WatchEnd, unwatched
 from leases.kube.cluster_source import ClusterSource, SourceKind
 from leases.models import ChangeRecord, LeaseRecord
-from leases.wire.watch_events import Listed
+from leases.wire.watch_decoding import Listed
 from tests.support.board import KEY, a_lease
 from tests.support.values.change_rows import to_row
 from tests.support.values.changes import a_change
@@ -235,4 +234,4 @@ def test_the_runtime_passes_it_to_history_pages_and_metrics(machine, tmp_path):
     (span,) = unwatched((first, second), since=stands.since, until=now)
     assert (span.since, span.until) == (stands.since + MINUTE, now)
     assert "set forward by 1 h 0 m" in (running.problem("a") or "")
-    assert "leaseboard_clock_jumps_total 1.0" in metrics(running, elections=1, now=now)
+    assert "leaseboard_clock_jumps_total 1.0" in exposition(running, elections=1, now=now)

@@ -16,13 +16,13 @@ from django.db import connections
 from django.test import AsyncClient
 
 from dashboard.board import install_board
-from dashboard.configuration.cluster_specs import ClusterSpec
+from dashboard.config import ClusterSpec
 from dashboard.serving.runtime import Options, Runtime
-from leases.actions.delete_many import records
-from leases.actions.delete_many.choice import unpack
+from leases.actions import deletion_runs
+from leases.actions.delete_many import unpack
 from leases.apiserver import serving
-from leases.domain.connection import ConnectionState
 from leases.domain.lease import ObjectName
+from leases.domain.watched_times import ConnectionState
 from leases.kube.cluster_source import ClusterSource, SourceKind
 from leases.models import ChangeRecord, Deletion, Edit
 from tests.serving.tasks.busy_api import Busy
@@ -231,7 +231,7 @@ async def test_what_a_dead_process_left_is_marked_and_not_taken_up(running, admi
     await create(running, "default", ["one"])
     address = await start(admin, 1)
     row = await ended(address)
-    silent_since = row.beat_at - 2 * records.SILENT
+    silent_since = row.beat_at - 2 * deletion_runs.SILENT
     lost = {
         "state": Deletion.RUNNING, "process": "another", "ended_at": None, "beat_at": silent_since,
     }  # fmt: skip
@@ -239,21 +239,21 @@ async def test_what_a_dead_process_left_is_marked_and_not_taken_up(running, admi
     running.deletions["a"].wake()
     found = await ended(address)
     assert found.state == Deletion.INTERRUPTED
-    assert found.note == records.INTERRUPTED
+    assert found.note == deletion_runs.INTERRUPTED
 
 
 async def test_those_whose_turn_had_come_when_it_was_stopped_are_not_tried(
     running, busy, admin, monkeypatch
 ):
     await create(running, "default", [f"n-{number:03}" for number in range(30)])
-    opened = records.write_intents
+    opened = deletion_runs.write_intents
 
     def stop_after(*given: Any) -> list[Edit]:
         rows = opened(*given)
         running.deletions["a"]._running._stopped.set()
         return rows
 
-    monkeypatch.setattr(records, "write_intents", stop_after)
+    monkeypatch.setattr(deletion_runs, "write_intents", stop_after)
     address = await start(admin, 30)
     assert (await ended(address)).state == Deletion.STOPPED
     lines = await report(admin, address)

@@ -21,59 +21,59 @@ STARTING = {
 SEEN_BY = {
     # The tasks themselves.
     ("dashboard/serving/tasks/supervisor.py", "start"): "the supervisor",
-    ("leases/apiserver/failing.py", "run_once"): "`lease_api` awaits it beside Ctrl-C",
+    ("leases/apiserver/errors.py", "run_once"): "`lease_api` awaits it beside Ctrl-C",
     # It catches everything, and reports it to the supervisor.
     ("dashboard/live/consumers.py", "connect"): "_relay_or_close closes the socket, and counts",
-    ("dashboard/pages/nodes/node_grid.py", "tick"): "_make reports it, and is tried again",
+    ("dashboard/pages/nodes.py", "tick"): "_make reports it, and is tried again",
     ("dashboard/live/shared_drawings.py", "tick"): "_draw reports it, and is tried again",
     ("leases/apiserver/registry/namespaces.py", "_sweep_later"): "_sweep reports it, tries again",
-    ("leases/apiserver/registry/core/event_expiry.py", "__init__"): "_run reports it, and goes on",
+    ("leases/apiserver/registry/events.py", "__init__"): "_run reports it, and goes on",
     ("leases/listener/server.py", "startup"): "Acceptor.run reports it, and goes on",
-    ("leases/listener/accept_connections.py", "_has_connection"): "sets an event",
+    ("leases/listener/server.py", "_has_connection"): "sets an event",
     (
-        "dashboard/serving/requests/one_thread_pages.py",
+        "dashboard/serving/request_threads.py",
         "__call__",
     ): "awaited, except after the end of the process was asked for",
     ("leases/apiserver/watch/hub.py", "add"): "_tick reports it, and cuts the one watch",
     ("leases/apiserver/watch/hub.py", "_tick"): "_tick reports it, and cuts the one watch",
     (
-        "leases/apiserver/storage/group_commit.py",
+        "leases/apiserver/storage/journal.py",
         "_schedule",
     ): "_submit reports it, the writes fail",
-    ("leases/apiserver/storage/group_commit.py", "done"): "_committed reports it",
+    ("leases/apiserver/storage/journal.py", "done"): "_committed reports it",
     ("leases/apiserver/storage/journal.py", "open"): "_run hands every failure to who waits",
     ("leases/tracking/tracker.py", "_deliver"): "TimerErrors fails the watch",
-    ("leases/tracking/expiry/deadline_timer.py", "plan"): "TimerErrors fails the watch",
-    ("dashboard/access/rights/rights_watch.py", "look_now"): "sets an event",
-    ("dashboard/access/rights/rights_watch.py", "renewing"): "the next look closes what it left",
-    ("dashboard/serving/tasks/deletions.py", "wake"): "sets an event",
+    ("leases/tracking/deadlines.py", "plan"): "TimerErrors fails the watch",
+    ("dashboard/access/rights_watch.py", "look_now"): "sets an event",
+    ("dashboard/access/rights_watch.py", "renewing"): "the next look closes what it left",
+    ("dashboard/serving/tasks/admin_writes.py", "wake"): "sets an event",
     ("dashboard/serving/tasks/notifications.py", "_look"): "the next look raises what failed",
     # Whoever started it awaits it.
-    ("leases/actions/delete_many/run.py", "run"): "the group of tasks, which the run awaits",
-    ("dashboard/serving/requests/request_threads.py", "one"): "the request awaits it",
+    ("leases/actions/deletion_runs.py", "run"): "the group of tasks, which the run awaits",
+    ("dashboard/serving/request_threads.py", "one"): "the request awaits it",
     ("leases/kube/lease_client.py", "list"): "list awaits the page",
-    ("leases/kube/early_watch.py", "__init__"): "follow awaits the reading",
-    ("leases/kube/evidence/evidence_reader.py", "answer"): "answer awaits the group of tasks",
+    ("leases/kube/reflector.py", "__init__"): "follow awaits the reading",
+    ("leases/kube/evidence.py", "answer"): "answer awaits the group of tasks",
     ("leases/demo/run.py", "run_demo"): "the group of tasks, which the demo's task awaits",
     ("dashboard/management/commands/lease_api.py", "_serve"): "the command awaits it",
     # One client's connection: asyncio logs what fails, and the client comes again.
     ("leases/apiserver/watch/stream.py", "_stream"): "ends with the request; see _left",
-    ("leases/apiserver/http/listening.py", "welcome"): "not yet handed over to a protocol",
-    ("leases/apiserver/http/listening.py", "_first_byte"): "sets an event",
+    ("leases/apiserver/http/port.py", "welcome"): "not yet handed over to a protocol",
+    ("leases/apiserver/http/port.py", "_first_byte"): "sets an event",
     ("leases/listener/protocol.py", "connection_made"): "cuts it",
     ("leases/listener/protocol.py", "_check_limits"): "cuts it",
     ("leases/listener/protocol.py", "hang_up"): "cuts it",
-    ("leases/listener/forced_close.py", "begin"): "cuts it",
-    ("leases/listener/forced_close.py", "close"): "cuts it",
+    ("leases/listener/limits.py", "begin"): "cuts it",
+    ("leases/listener/limits.py", "close"): "cuts it",
 }
 
 
 # Places that start more than one.
 TIMES = {
-    ("leases/actions/delete_many/run.py", "run"): 2,  # the group, and the task in it
-    ("leases/apiserver/storage/group_commit.py", "_schedule"): 2,
+    ("leases/actions/deletion_runs.py", "run"): 2,  # the group, and the task in it
+    ("leases/apiserver/storage/journal.py", "_schedule"): 2,
     ("leases/demo/run.py", "run_demo"): 3,
-    ("leases/kube/evidence/evidence_reader.py", "answer"): 2,
+    ("leases/kube/evidence.py", "answer"): 2,
 }
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -13,23 +13,23 @@ from asgiref.sync import sync_to_async
 from django.db import connections
 
 from dashboard import clock
-from dashboard.configuration.cluster_specs import ClusterSpec
+from dashboard.config import ClusterSpec
 from dashboard.live.publisher import FeedReader
-from dashboard.metrics.families import metrics
+from dashboard.metrics import exposition
 from dashboard.serving.runtime import Options, Runtime
-from leases.domain.cause import casebook, going_on
+from leases.domain.cause import casebook
 from leases.domain.cause.casebook import Casebook
 from leases.domain.cause.facts import PodFact, Question
 from leases.domain.cause.incident import Cause, Source
-from leases.domain.connection import ConnectionState
 from leases.domain.lease import ObjectName
-from leases.history.read.find_changes import of_lease
-from leases.history.read.find_incidents import find_incidents, incident_of
-from leases.history.write import insert_incidents
-from leases.history.write.insert_incidents import CauseMark
+from leases.domain.watched_times import ConnectionState
+from leases.history import insert_incidents
+from leases.history.find_changes import of_lease
+from leases.history.find_incidents import find_incidents, incident_of
+from leases.history.insert_incidents import CauseMark
 from leases.kube.backoff import Backoff
 from leases.kube.cluster_source import ClusterSource, SourceKind
-from leases.kube.evidence.evidence_reader import EvidenceReader
+from leases.kube.evidence import EvidenceReader
 from leases.wire.microtime import format_microtime
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -149,18 +149,18 @@ async def test_an_expired_lease_is_an_incident_everywhere_and_after_a_restart(
 
 
 async def test_a_settled_incident_is_counted_once(start, killed, monkeypatch):
-    for place in (casebook, going_on):
+    for place in (casebook, casebook):
         monkeypatch.setattr(place, "SETTLED_AFTER", timedelta(seconds=2))
     running = await start()
     await hold(running)
     await until(lambda: running.clusters["a"].counters.incidents)
     name = 'leaseboard_incidents_total{cause="oom_killed",cluster="a"} 1.0'
-    assert name in metrics(running, elections=0, now=clock.now())
+    assert name in exposition(running, elections=0, now=clock.now())
     (incident,) = running.publisher.hubs["a"].going_on()
     await running.clusters["a"].writer.delete(WEB)
     await until_stored(lambda: incident_of("a", incident.id).incident.ended)
     assert running.publisher.hubs["a"].going_on() == ()
-    assert name in metrics(running, elections=0, now=clock.now())
+    assert name in exposition(running, elections=0, now=clock.now())
 
 
 async def test_a_failing_review_is_restarted_and_keeps_what_is_known(start, killed, monkeypatch):

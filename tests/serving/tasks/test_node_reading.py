@@ -8,9 +8,9 @@ from types import SimpleNamespace
 
 from asgiref.sync import sync_to_async
 
-from dashboard.parts.kept.node_book import NodeBook
-from dashboard.serving.tasks import node_reading
-from dashboard.serving.tasks.node_reading import read_nodes
+from dashboard.parts.watched_cluster import NodeBook
+from dashboard.serving.tasks import cluster_watch
+from dashboard.serving.tasks.cluster_watch import read_nodes
 from leases.apiserver.serving import LeaseApiServer
 from leases.kube.cluster_source import parse_source
 from leases.kube.connect import connect
@@ -19,7 +19,7 @@ from tests.support.api_client import LeaseApi
 
 
 async def test_a_cluster_without_nodes_is_asked_again_soon(tmp_path, monkeypatch):
-    monkeypatch.setattr(node_reading, "NONE_EVERY", 0.02)
+    monkeypatch.setattr(cluster_watch, "NONE_EVERY", 0.02)
     server = LeaseApiServer(data=tmp_path)
     await server.start()
     client = await connect(parse_source("embedded"), kubeconfig=server.kubeconfig)

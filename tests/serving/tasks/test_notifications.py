@@ -11,11 +11,11 @@ from asgiref.sync import sync_to_async
 from django.db import OperationalError
 from msgspec.structs import replace
 
-from dashboard.access.sealing import CannotUnseal, seal, unseal
+from dashboard.access.kept_secrets import CannotUnseal, seal, unseal
 from dashboard.serving.tasks import notifications
 from dashboard.serving.tasks.notifications import Notifications
-from leases.domain.notify.target import Target
-from leases.history.notify import delivery_retries
+from leases.domain.notify import Target
+from leases.history import deliveries
 from leases.models import Notification, Receiver
 from tests.support.receiving import http_receiver
 from tests.support.recording import in_thread
@@ -32,7 +32,7 @@ OPEN = incident_with(a_change(1), ended=None, settled=False)
 def clock(monkeypatch):
     """An hour passes at each look."""
     monkeypatch.setattr(notifications, "LOOK_SECONDS", 0.01)
-    monkeypatch.setattr(delivery_retries, "GIVE_UP", timedelta(days=365))
+    monkeypatch.setattr(deliveries, "GIVE_UP", timedelta(days=365))
     hours = iter(range(10_000))
     return lambda: T0 + timedelta(hours=next(hours))
 

@@ -8,13 +8,13 @@ from datetime import timedelta
 import pytest
 from asgiref.sync import sync_to_async
 
-from dashboard.serving.tasks.retention import Forgetting
+from dashboard.serving.tasks.history_upkeep import Forgetting
 from leases import models
 from leases.domain.lease import ObjectName
-from leases.history.read.find_incidents import add_note, incident_of
-from leases.history.write import incident_retention
-from leases.history.write.insert_changes import write_changes
-from leases.history.write.recorder import Recorder, StateSource
+from leases.history import retention
+from leases.history.find_incidents import add_note, incident_of
+from leases.history.recorder import Recorder, StateSource
+from leases.history.write_batch import write_changes
 from tests.support.values.change_rows import to_row
 from tests.support.values.changes import T0, a_change
 from tests.support.values.incident_rows import incident_with, store
@@ -95,12 +95,12 @@ async def test_incidents_outlive_their_changes_by_a_year(recorder, monkeypatch):
     assert await kept_incidents() == {"old", "noted", "goes-on", "newer"}
     story = (await sync_to_async(incident_of)("a", "old")).story
     assert [change.at for change in story] == [a_change(1).at]
-    await forgetting.run(T0 + incident_retention.LONGER + 1.5 * DAY)
+    await forgetting.run(T0 + retention.LONGER + 1.5 * DAY)
     assert await kept_incidents() == {"noted", "goes-on", "newer"}
-    monkeypatch.setattr(incident_retention, "MAX_KEPT", 1)
+    monkeypatch.setattr(retention, "MAX_KEPT", 1)
     await forgetting.run(T0)
     assert await kept_incidents() == {"noted", "goes-on", "newer"}
-    monkeypatch.setattr(incident_retention, "BATCH", 1)
+    monkeypatch.setattr(retention, "BATCH", 1)
     await sync_to_async(store)(incident_with(id="newest", began=T0 + 2 * DAY))
     await forgetting.run(T0)
     assert await kept_incidents() == {"noted", "goes-on", "newest"}

@@ -14,11 +14,11 @@ from asgiref.sync import sync_to_async
 from django.db import OperationalError, connections
 from msgspec.structs import replace
 
-from dashboard.access.sealing import seal
+from dashboard.access.kept_secrets import seal
 from dashboard.serving.tasks import notifications
 from dashboard.serving.tasks.notifications import Notifications
-from leases.domain.notify.target import Target
-from leases.history.notify.claims import CLAIM
+from leases.domain.notify import Target
+from leases.history.deliveries import CLAIM
 from leases.models import Notification
 from tests.support.receiving import HttpReceiver, http_receiver
 from tests.support.values.changes import T0, a_change

@@ -12,8 +12,8 @@ from leases.domain.lease import Lease
 from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Update
 from leases.tracking.tracker import Tracker
-from leases.wire.renewal_fingerprints import Reader
-from leases.wire.watch_events import (
+from leases.wire.lines import Reader
+from leases.wire.watch_decoding import (
     Applied,
     Arrived,
     Bookmark,

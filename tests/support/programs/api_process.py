@@ -7,13 +7,7 @@ from pathlib import Path
 
 from playwright.sync_api import Page
 
-from tests.support.processes import (
-    environment,
-    free_port,
-    get,
-    start_python,
-    wait_for,
-)
+from tests.support.processes import environment, free_port, get, start_python, wait_for
 
 
 class ApiProcess:

@@ -17,7 +17,7 @@ from django.conf import settings
 from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
 from django.contrib.auth.models import Group, Permission, User
 from django.utils import timezone
-from dashboard.access.programs import api_tokens
+from dashboard.access import api_tokens
 from dashboard.access.wall import links as wall_links
 
 read = Permission.objects.get(codename="view_change")

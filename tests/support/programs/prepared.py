@@ -41,7 +41,7 @@ def main() -> None:
     from django.core.management import call_command
     from django.db import connection
 
-    from dashboard.serving.static_files import collect
+    from dashboard.serving.pages_port import collect
 
     call_command("migrate", verbosity=0)
     collect(settings.STATIC_ROOT)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from leases.history.write.write_batch import Batch
+from leases.history.write_batch import Batch
 from tests.support.values.changes import T0
 
 BEYOND = 2**70  # no database's integer

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from leases.domain.changes.change import Change
-from leases.history.change_row import WRITTEN, to_values
+from leases.domain.change import Change
+from leases.history.rows import WRITTEN, to_values
 from leases.models import ChangeRecord
 
 

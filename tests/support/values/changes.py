@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from leases.domain.changes.change import Change, ChangeType
+from leases.domain.change import Change, ChangeType
 from leases.domain.kind import Kind
-from leases.history.write import checkpoint
+from leases.history import write_batch
 
 T0 = datetime(2026, 11, 20, 12, 0, 0, 123456, tzinfo=UTC)
 
@@ -35,5 +35,5 @@ def a_change(number: int = 0, **given: Any) -> Change:
 
 def remembered() -> tuple[tuple[bytes, ...], str, datetime] | None:
     """What is remembered of the cluster `a`."""
-    found = checkpoint.load("a")
+    found = write_batch.load("a")
     return found and (tuple(found.records), found.resource_version, found.watched_until)

@@ -6,10 +6,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from leases.domain.cause.incident import Cause, Confidence, Evidence, Incident, Member, Source
-from leases.domain.changes.change import Change
-from leases.domain.changes.change_identity import identity
+from leases.domain.change import Change, identity
 from leases.domain.lease import ObjectName
-from leases.history.write.insert_incidents import CauseMark, Reviewed, write_incidents, write_marks
+from leases.history.insert_incidents import CauseMark, Reviewed, write_incidents, write_marks
 from tests.support.values.changes import T0
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from leases.domain.changes.change import Change
+from leases.domain.change import Change
 from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Update
-from leases.wire.watch_events import Applied, Deleted
+from leases.wire.watch_decoding import Applied, Deleted
 from tests.support.values.leases import after, lease
 
 Event = tuple[Applied | Deleted, float]

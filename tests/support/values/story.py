@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from leases.domain.changes.change import Change, ChangeType
+from leases.domain.change import Change, ChangeType
 from leases.domain.kind import Kind
-from leases.domain.past.terms import Gap, Term
+from leases.domain.terms import Gap, Term
 from tests.support.values.leases import after
 
 TAKES_NAME_OFF = {ChangeType.RELEASED, ChangeType.DELETED}

@@ -5,10 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from leases.domain.cadence import EMPTY, with_sample
 from leases.domain.kind import Kind
 from leases.domain.lease import Lease, LeaseSpec, ObjectMeta
-from leases.domain.phase import Phase
+from leases.domain.phase import EMPTY, Phase, with_sample
 from leases.tracking.tracked_lease import Lasting, Tracked
 
 NOW = datetime(2026, 11, 20, 12, 4, 23, tzinfo=UTC)

@@ -5,13 +5,7 @@ from __future__ import annotations
 from random import Random
 
 from tests.support.incidents.recording import Recording, recordings
-from tests.support.variants.altered import (
-    clocks_shifted,
-    events_late,
-    renamed,
-    together,
-    without,
-)
+from tests.support.variants.altered import clocks_shifted, events_late, renamed, together, without
 from tests.support.variants.worlds import BIG, WORLDS, made
 
 # Recordings without an incident of the whole cluster can be played at once with another.

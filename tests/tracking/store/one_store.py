@@ -7,7 +7,7 @@ from typing import Any
 from leases.domain.lease import ObjectName
 from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Tracked, Update
-from leases.wire.watch_events import Applied, Listed
+from leases.wire.watch_decoding import Applied, Listed
 from tests.support.values.leases import after, lease
 
 KEY = ObjectName("default", "controller")

@@ -6,12 +6,11 @@ from typing import Any
 
 import pytest
 
-from leases.domain.changes.change import Change
-from leases.domain.changes.change_identity import identity
+from leases.domain.change import Change, identity
 from leases.domain.kind import Kind
 from leases.domain.phase import Phase
 from leases.tracking.store import Store
-from leases.wire.watch_events import Deleted
+from leases.wire.watch_decoding import Deleted
 from tests.support.values.leases import after, lease
 from tests.tracking.store.one_store import KEY, known, put, renewing, words
 

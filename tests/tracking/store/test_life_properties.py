@@ -8,13 +8,11 @@ from itertools import pairwise
 
 from hypothesis import given, settings
 
-from leases.domain.changes.change import Change
-from leases.domain.changes.write_time import renewal_moved
+from leases.domain.change import Change, renewal_moved
 from leases.domain.lease import Lease, ObjectName
-from leases.domain.past.as_of import PastPhase, as_of, leaderless
-from leases.domain.past.terms import Generation, Life, fold
+from leases.domain.terms import Generation, Life, PastPhase, as_of, fold, leaderless
 from leases.tracking.store import Store
-from leases.wire.watch_events import Applied, Deleted
+from leases.wire.watch_decoding import Applied, Deleted
 from tests.support.values.lease_histories import Event, apply_all, histories
 from tests.support.values.leases import after, lease
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import msgspec
 
-from leases.domain.bounded_time import EARLIEST
 from leases.domain.lease import Lease
 from leases.domain.phase import Phase
+from leases.domain.steady_clock import EARLIEST
 from leases.tracking.store import Store
-from leases.wire.watch_events import Applied, Listed, ListPage
+from leases.wire.watch_decoding import Applied, Listed, ListPage
 from tests.support.values.leases import after, lease
 from tests.tracking.store.one_store import known, put, relisted, renewing, words
 

@@ -7,12 +7,11 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leases.domain.changes.change import ChangeType
-from leases.domain.changes.change_identity import identity
+from leases.domain.change import ChangeType, identity
 from leases.domain.kind import Kind
 from leases.domain.phase import Phase, phase_of
 from leases.tracking.store import Store
-from leases.wire.watch_events import Listed
+from leases.wire.watch_decoding import Listed
 from tests.support.values.lease_histories import Event, apply_all, histories
 from tests.support.values.leases import after
 

@@ -7,7 +7,7 @@ import msgspec
 from leases.domain.lease import ObjectName
 from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Tracked
-from leases.wire.watch_events import Applied, Listed
+from leases.wire.watch_decoding import Applied, Listed
 from tests.support.values.leases import after, lease
 from tests.tracking.store.one_store import known, put, relisted, renewing, words
 

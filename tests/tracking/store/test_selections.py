@@ -5,7 +5,7 @@ from __future__ import annotations
 from leases.domain.kind import Kind
 from leases.domain.phase import Phase
 from leases.tracking.store import Store
-from leases.wire.watch_events import Deleted, Listed
+from leases.wire.watch_decoding import Deleted, Listed
 from tests.support.values.leases import after, lease
 from tests.tracking.store.one_store import put
 

@@ -8,12 +8,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from leases.domain.changes.change import Change
+from leases.domain.change import Change
 from leases.domain.lease import Lease
 from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Update
-from leases.wire.renewal_fingerprints import Reader
-from leases.wire.watch_events import Applied, Bookmark, Listed, WatchEvent
+from leases.wire.lines import Reader
+from leases.wire.watch_decoding import Applied, Bookmark, Listed, WatchEvent
 
 STREAMS = Path(__file__).parents[2] / "conformance" / "streams"
 RECORDED = [

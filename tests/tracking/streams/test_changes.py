@@ -6,10 +6,9 @@ from datetime import datetime
 
 import pytest
 
-from leases.domain.changes.change import ChangeType
-from leases.domain.changes.change_identity import identity
+from leases.domain.change import ChangeType, identity
 from leases.domain.phase import Phase
-from leases.wire.watch_events import Renewed
+from leases.wire.watch_decoding import Renewed
 from tests.tracking.streams.replay import RECORDED, lines, moment, replay, truth
 
 

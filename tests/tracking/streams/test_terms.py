@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from leases.domain.changes.change import Change, ChangeType
-from leases.domain.past.as_of import PastPhase, as_of
-from leases.domain.past.terms import Life, fold
+from leases.domain.change import Change, ChangeType
+from leases.domain.terms import Life, PastPhase, as_of, fold
 from leases.wire.status import Gone
 from tests.tracking.streams.replay import RECORDED, STREAMS, ended_at, lines, moment, replay, truth
 

@@ -8,16 +8,11 @@ from typing import Any
 
 import pytest
 
-from leases.domain.connection import ConnectionState
+from leases.domain.watched_times import ConnectionState
 from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Update
 from leases.tracking.tracker import Tracker
-from leases.wire.watch_events import (
-    Applied,
-    Connected,
-    Listed,
-    ReflectorEvent,
-)
+from leases.wire.watch_decoding import Applied, Connected, Listed, ReflectorEvent
 from tests.support.values.leases import NOON, after, lease
 
 

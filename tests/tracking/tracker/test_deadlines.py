@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from leases.wire.watch_events import (
-    Applied,
-    Connected,
-    Disconnected,
-    Listed,
-)
+from leases.wire.watch_decoding import Applied, Connected, Disconnected, Listed
 from tests.support.values.leases import after, lease
 from tests.tracking.tracker.conftest import Watched
 

@@ -7,12 +7,12 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from leases.domain.connection import ConnectionState
 from leases.domain.lease import ObjectName
+from leases.domain.watched_times import ConnectionState
 from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Update
 from leases.tracking.tracker import Tracker
-from leases.wire.watch_events import (
+from leases.wire.watch_decoding import (
     Applied,
     Bookmark,
     Connected,

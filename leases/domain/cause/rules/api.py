@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from leases.domain.cause.clue import Clue, Silence
-from leases.domain.cause.episode import Episode
+from leases.domain.cause.clue import Clue, Episode, Silence
+from leases.domain.cause.facts import Knowledge
 from leases.domain.cause.incident import Cause, Source
-from leases.domain.cause.knowledge import Knowledge
-from leases.domain.cause.scene import Scene
-from leases.domain.cause.verdict import Verdict, clock, likely, possible, seen, span
-from leases.domain.changes.change import ChangeType
+from leases.domain.cause.scene import Scene, Verdict, clock, likely, possible, seen, span
+from leases.domain.change import ChangeType
 from leases.domain.kind import Kind
 
 EXPECTED = 4.0  # writes of others that did not come: fewer prove nothing

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from leases.domain.cause.contender import Contender
+from leases.domain.cause.clue import Contender
 from leases.domain.cause.facts import EventFact, PodFact
 from leases.domain.cause.incident import Cause, Evidence, Source
-from leases.domain.cause.scene import BLUR, Scene
-from leases.domain.cause.verdict import Verdict, clock, likely, possible, seen, span
-from leases.domain.changes.change import ChangeType
+from leases.domain.cause.scene import BLUR, Scene, Verdict, clock, likely, possible, seen, span
+from leases.domain.change import ChangeType
 from leases.domain.kind import Kind
 
 LATELY = timedelta(seconds=45)  # a set goes on when its last Pod is ready

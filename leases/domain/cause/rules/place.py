@@ -5,9 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 
 from leases.domain.cause.incident import Cause, Evidence, Source
-from leases.domain.cause.scene import Scene
-from leases.domain.cause.verdict import Verdict, certain, clock, likely, possible, seen, span
-from leases.domain.changes.change import ChangeType
+from leases.domain.cause.scene import Scene, Verdict, certain, clock, likely, possible, seen, span
+from leases.domain.change import ChangeType
 from leases.domain.kind import Kind
 
 BY_EVICTION_API = "EvictionByEvictionAPI"

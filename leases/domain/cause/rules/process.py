@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from leases.domain.cause.clue import OverdueInterval
-from leases.domain.cause.episode import Episode
+from leases.domain.cause.clue import Episode, OverdueInterval
 from leases.domain.cause.facts import PodFact
 from leases.domain.cause.incident import Cause, Source
 from leases.domain.cause.rules.api import silences
-from leases.domain.cause.scene import Scene
-from leases.domain.cause.verdict import Verdict, certain, clock, likely, possible, seen, span
-from leases.domain.changes.change import ChangeType
+from leases.domain.cause.scene import Scene, Verdict, certain, clock, likely, possible, seen, span
+from leases.domain.change import ChangeType
 
 OOM = "OOMKilled"
 LATE = 1.8  # rhythms: a renewal that took longer was late

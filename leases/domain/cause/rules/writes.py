@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from leases.domain.bounded_time import after
-from leases.domain.cause.clue import Clue
-from leases.domain.cause.episode import Episode
-from leases.domain.cause.foreign_writer import foreign_writer
-from leases.domain.cause.human_writers import is_human_writer
+from leases.domain.cause.clue import Clue, Episode, foreign_writer, is_human_writer
 from leases.domain.cause.incident import Cause, Confidence, Source
-from leases.domain.cause.scene import Scene
-from leases.domain.cause.verdict import Verdict, certain, clock, likely, possible, seen, span
-from leases.domain.changes.change import ChangeType
+from leases.domain.cause.scene import Scene, Verdict, certain, clock, likely, possible, seen, span
+from leases.domain.change import ChangeType
 from leases.domain.kind import Kind
+from leases.domain.steady_clock import after
 
 _GAPS = (ChangeType.RELEASED, ChangeType.EXPIRED)
 MADE_AGAIN = timedelta(seconds=120)

@@ -1,0 +1,229 @@
+"""Links that open walls without signing in, and when links and people were last seen.
+
+Links that open the walls of some clusters without signing in.
+
+Each link is a random token. The database keeps its digest alone, so nobody can make a link from
+what is stored, and a database that was made anew knows no link of before.
+
+The wall link that `serve` prints: the same after each start, for a screen that runs for weeks.
+
+Its token lies in the data directory beside the other keys. The database keeps the digest alone.
+
+When each person was last seen. Requests note it in memory; `LinkUse` writes it once a minute.
+
+When each wall link was last used and each person last seen, written once a minute: opening a
+page must not wait for a write, and a screen that is open uses its link all the time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from urllib.parse import urlencode
+
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
+from django.db import Error
+from django.http import HttpRequest, HttpResponseBase
+from django.urls import reverse
+
+from dashboard import clock
+from dashboard.access.kept_secrets import digest_of, is_token_of, new_token
+from leases.history.database import turn
+from leases.models import Person, WallLink
+
+PARAMETER = "key"
+ASK = "Ask an admin for a new one."
+UNKNOWN = f"There is no such wall link: it was deleted, or its address is not complete. {ASK}"
+OUTDATED = f"An earlier version of Leaseboard made this wall link. It opens nothing any more. {ASK}"
+OTHER_CLUSTER = "This wall link does not open this cluster. Ask an admin for one that does."
+
+
+class WallLinkClosed(PermissionDenied):
+    """A wall link that does not open this wall; the text says why."""
+
+
+def create(
+    *,
+    name: str,
+    clusters: Iterable[str],
+    created_by: str,
+    now: datetime,
+    expires_at: datetime | None = None,
+) -> tuple[WallLink, str]:
+    """Make a link. Returns it with its token, which is stored nowhere."""
+    token = new_token()
+    link = WallLink.objects.create(
+        name=name,
+        digest=digest_of(token),
+        clusters=list(clusters),
+        created_by=created_by,
+        created_at=now,
+        expires_at=expires_at,
+    )
+    return link, token
+
+
+def path_of(token: str, *, cluster: str) -> str:
+    return f"{reverse('wall', args=[cluster])}?{urlencode({PARAMETER: token})}"
+
+
+def find(token: str) -> WallLink | None:
+    """The link of this token, whether it still opens or not."""
+    link = WallLink.objects.filter(digest=digest_of(token)).first()
+    return link if link is not None and is_token_of(token, link.digest or "") else None
+
+
+def why_closed(link: WallLink | None, *, cluster: str, now: datetime) -> str | None:
+    """Why this link does not open the cluster's wall, in a sentence; None: it does."""
+    if link is None:
+        return UNKNOWN
+    if link.revoked_at is not None:
+        return f"This wall link was revoked {_when(link.revoked_at, now)}. {ASK}"
+    if link.expires_at is not None and link.expires_at <= now:
+        return f"This wall link ended {_when(link.expires_at, now)}. {ASK}"
+    if cluster not in link.clusters:
+        return OTHER_CLUSTER
+    return None
+
+
+def open_link(token: str, *, cluster: str) -> WallLink:
+    """The link, if it opens this cluster's wall now. Raises WallLinkClosed."""
+    link = find(token)
+    if link is None and ":" in token:  # earlier versions signed a number: 1:SIGNATURE
+        raise WallLinkClosed(OUTDATED)
+    reason = why_closed(link, cluster=cluster, now=clock.now())
+    if link is None or reason is not None:
+        raise WallLinkClosed(reason)
+    return link
+
+
+def revoke(number: int, *, now: datetime) -> None:
+    """Let the link open nothing from now on. The first time counts."""
+    WallLink.objects.filter(pk=number, revoked_at=None).update(revoked_at=now)
+
+
+def _when(moment: datetime, now: datetime) -> str:
+    day = "" if moment.date() == now.date() else f"on {moment:%Y-%m-%d} "
+    return f"{day}at {moment:%H:%M} UTC"
+
+
+FILE_NAME = "wall_link"
+NAME = "wall"
+CREATED_BY = "serve"
+
+
+def printed_wall_link(data: Path, clusters: Sequence[str], *, now: datetime) -> tuple[str, str]:
+    """A cluster and a token that opens its wall. Makes a new link if the kept one opens none.
+
+    The kept link is never widened: whoever has it opens the clusters that it was made for.
+    """
+    path = data / FILE_NAME
+    with turn("wall link"):  # replicas that start at once choose different names
+        kept = path.read_text().strip() if path.exists() else ""
+        link = find(kept) if kept else None
+        for cluster in clusters:
+            if why_closed(link, cluster=cluster, now=now) is None:
+                return cluster, kept
+        _, token = create(name=_free_name(), clusters=clusters, created_by=CREATED_BY, now=now)
+    _keep(path, token)
+    return clusters[0], token
+
+
+def _free_name() -> str:
+    taken = set(WallLink.objects.filter(revoked_at=None).values_list("name", flat=True))
+    names = [NAME, *(f"{NAME} {number}" for number in range(2, len(taken) + 3))]
+    return next(name for name in names if name not in taken)
+
+
+def _keep(path: Path, token: str) -> None:
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(handle, "w") as file:
+        file.write(f"{token}\n")
+
+
+SEEN: set[int] = set()  # ids of users since the last write
+
+
+class LastSeen:
+    """Middleware. Asks nothing of the database: a page that needs no user notes none."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self._get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        answer = self._get_response(request)
+        user = request.user if hasattr(request, "by_proxy") else _looked_up(request)
+        if user is not None and user.is_authenticated:
+            SEEN.add(user.pk)
+        return answer
+
+
+def _looked_up(request: HttpRequest) -> User | None:
+    return getattr(request, "_cached_user", None)
+
+
+def write_seen(ids: Collection[int], now: datetime) -> None:
+    """Write it for those accounts that there still are."""
+    known = User.objects.filter(pk__in=ids)
+    Person.objects.bulk_create(
+        [Person(user=user, last_seen_at=now) for user in known],
+        update_conflicts=True,
+        unique_fields=["user"],
+        update_fields=["last_seen_at"],
+    )
+
+
+logger = logging.getLogger(__name__)
+
+WRITE_SECONDS = 60.0
+
+
+class LinkUse:
+    """The links that were used since the last write."""
+
+    def __init__(
+        self,
+        in_thread: Callable[[Callable[[], int]], Awaitable[int]],
+        open_now: Callable[[], Collection[int]],
+    ) -> None:
+        self._in_thread = in_thread
+        self._open_now = open_now
+        self._used: set[int] = set()
+
+    def note(self, link_id: int) -> None:
+        """Somebody opened a wall by this link. Any thread may call this."""
+        self._used.add(link_id)
+
+    async def run(self) -> None:
+        """Write again and again, until cancelled."""
+        while True:
+            await asyncio.sleep(WRITE_SECONDS)
+            await self.write()
+
+    async def write(self) -> None:
+        """What cannot be written now, as on a full disk, is written with the next."""
+        used, self._used = self._used, set()
+        used = used.union(self._open_now())
+        seen = set(SEEN)
+        SEEN.difference_update(seen)
+        if not used and not seen:
+            return
+        try:
+            await self._in_thread(partial(_write, used, seen, clock.now()))
+        except Exception as error:
+            self._used |= used
+            SEEN.update(seen)
+            if not isinstance(error, Error):
+                raise
+            logger.info("When wall links were used cannot be written just now: %s", error)
+
+
+def _write(used: Collection[int], seen: Collection[int], now: datetime) -> int:
+    write_seen(seen, now)
+    return WallLink.objects.filter(pk__in=used).update(last_used_at=now)

@@ -1,1 +1,0 @@
-"""Log lines as JSON, and the ids of requests in them. Tests: tests/access."""

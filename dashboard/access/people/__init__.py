@@ -1,1 +1,0 @@
-"""Who may manage whom in /admin/. Tests: tests/access."""

@@ -1,1 +1,0 @@
-"""How programs get in: API tokens, and refusals as JSON. Tests: tests/access/programs."""

@@ -1,1 +1,0 @@
-"""Signing in by the headers of an authenticating proxy. Tests: tests/access/proxy."""

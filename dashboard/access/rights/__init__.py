@@ -1,1 +1,0 @@
-"""Rights of open sockets and long answers, and how they end. Tests: tests/access."""

@@ -1,1 +1,0 @@
-"""Settings: clusters, feature gates, environment variables. Tests: tests/serving."""

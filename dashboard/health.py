@@ -1,0 +1,88 @@
+"""Probes: is the process alive, and is it ready?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.db import Error, connection
+from django.http import HttpRequest, HttpResponse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from dashboard.access.api_tokens import sends_token
+from dashboard.access.guards import may_view
+from dashboard.board import running_board
+from dashboard.config import VERSION
+from dashboard.log_lines import redact
+from dashboard.parts.watched_cluster import WatchedCluster
+
+if TYPE_CHECKING:
+    from dashboard.serving.tasks.supervisor import Problem
+
+
+VERSION_HEADER = "Leaseboard-Version"
+
+
+@never_cache
+@require_safe
+def healthz(_request: HttpRequest) -> HttpResponse:
+    """200 while the process answers; the header names the version."""
+    headers = {VERSION_HEADER: VERSION}
+    return HttpResponse("ok\n", content_type="text/plain", headers=headers)
+
+
+@never_cache
+@require_safe
+def readyz(request: HttpRequest) -> HttpResponse:
+    """200 if the database answers, every cluster was listed and no task is down; 503 if not, or if
+    the process is about to end.
+
+    Only readers and the metrics token see names and addresses; others see numbers.
+    """
+    running = running_board()
+    if running.leaving:
+        return HttpResponse("stopping\n", content_type="text/plain", status=503)
+    clusters = [cluster for cluster in running.clusters.values() if not cluster.synced]
+    tasks = running.supervisor.problems()
+    database = _database_error()
+    if not clusters and not tasks and not database:
+        return HttpResponse("ok\n", content_type="text/plain")
+    if _may_know(request):
+        lines = [*map(_of_cluster, clusters), *map(_of_task, tasks)]
+        if database:
+            lines.append(f"database: {database}")
+    else:
+        missing = f"{len(clusters)} of {len(running.clusters)} clusters not listed"
+        answers = "does not answer" if database else "answers"
+        lines = [f"not ready: {missing}, {len(tasks)} tasks down, database {answers}"]
+    text = redact("\n".join([*lines, ""]))
+    return HttpResponse(text, content_type="text/plain", status=503)
+
+
+def _may_know(request: HttpRequest) -> bool:
+    if sends_token(request):
+        return True
+    try:
+        return may_view(request.user)
+    except Error:  # the database cannot say who asks
+        return False
+
+
+def _of_cluster(cluster: WatchedCluster) -> str:
+    connection = cluster.store.connection
+    return f"cluster {cluster.name}: {connection.state.value}. {connection.detail}".strip()
+
+
+def _of_task(problem: Problem) -> str:
+    of = f" of {problem.cluster}" if problem.cluster else ""
+    return f"task {problem.task}{of}: {problem.sentence}"
+
+
+def _database_error() -> str:
+    """Why the database does not answer; "" if it does."""
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+    except Error as error:
+        return str(error) or type(error).__name__
+    return ""

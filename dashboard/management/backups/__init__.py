@@ -1,1 +1,0 @@
-"""Copy what a restore needs into one file, and back. Tests: tests/serving/backups."""

@@ -1,1 +1,0 @@
-"""What `doctor` looks at, one module for each subject. Tests: tests/serving/doctor."""

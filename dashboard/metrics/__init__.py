@@ -1,1 +1,0 @@
-"""`/metrics`. docs/operations.md names all metrics. Tests: tests/metrics."""

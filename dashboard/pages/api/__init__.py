@@ -1,1 +1,0 @@
-"""What programs can read: an OpenAPI document and a page of it."""

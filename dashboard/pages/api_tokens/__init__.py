@@ -1,1 +1,0 @@
-"""API tokens: a person makes and revokes own ones; an admin sees all."""

@@ -1,1 +1,0 @@
-"""Pictures of the present state, for other pages, by links that admins make and revoke."""

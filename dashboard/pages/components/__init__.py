@@ -1,1 +1,0 @@
-"""Every partial in every state, with made-up Leases."""

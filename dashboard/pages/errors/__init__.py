@@ -1,1 +1,0 @@
-"""The pages of refused and failed requests."""

@@ -1,0 +1,368 @@
+"""The list of holders, and what goes down with each: filter, sort, page.
+
+A holder as JSON, see docs/api.md.
+
+A holder as a row: what goes down with it, what it holds, and when.
+
+The controls of the Holders page: key figures, choices, pager, and words for an empty list.
+
+The list of holders, and what goes down with each: filter, sort, page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+from urllib.parse import urlencode
+
+from django.http import HttpResponse
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+from dashboard import clock
+from dashboard.access.guards import ClusterRequest, viewer_required
+from dashboard.charts.lanes import Spell, spells
+from dashboard.charts.time_axis import Scale
+from dashboard.parts import responses
+from dashboard.parts.change_sentence import feed_reached
+from dashboard.parts.formatting import age, capitalized, counted, percent, span_of, thousands, when
+from dashboard.parts.holdings import (
+    DOWN,
+    HELD,
+    HOST,
+    IDENTITY,
+    KINDS,
+    NAME,
+    NOW,
+    PAST,
+    TERMS,
+    Figures,
+    FoundHolders,
+    HolderFilter,
+    HolderSummary,
+    host_of,
+    read_holder_filter,
+)
+from dashboard.parts.key_figures import Kpi, unread
+from dashboard.parts.lease_row import lease_url
+from dashboard.parts.list_controls import KIND_LABELS, Chip, ListLinks
+from dashboard.parts.names import (
+    HolderView,
+    ShownName,
+    holder_parameter,
+    holder_view,
+    part_of,
+    shown_holder,
+    shown_name,
+)
+from dashboard.parts.time_range import RANGES, range_label
+from dashboard.parts.url_parameters import BadFilter, typed
+from leases.domain.lease import ObjectName
+from leases.domain.phase import Phase
+from leases.domain.terms import Life
+from leases.history.timeline_lanes import lanes
+from leases.tracking.tracked_lease import Tracked
+from leases.wire.microtime import microtime_or_none
+
+
+def holder_item(cluster: str, holder: HolderSummary, *, held: int) -> dict[str, Any]:
+    return {
+        "cluster": cluster,
+        "holder": holder.name,
+        "identities": list(holder.identities),
+        "takes_down": holder.takes_down,
+        "share": 10_000 * holder.takes_down // held / 10_000 if held else 0.0,
+        "terms": holder.terms,
+        "heartbeat": holder.heartbeat.phase.value if holder.heartbeat else None,
+        "holds": [_held_item(tracked) for tracked in holder.holds],
+    }
+
+
+def _held_item(tracked: Tracked) -> dict[str, Any]:
+    meta = tracked.lease.metadata
+    return {
+        "namespace": meta.namespace,
+        "name": meta.name,
+        "kind": tracked.kind.value,
+        "phase": tracked.phase.value,
+        "held_since": microtime_or_none(tracked.held_since),
+    }
+
+
+CHIPS = 8
+IDENTITIES = 12
+LANES = 8  # Leases of one holder whose terms are drawn
+
+
+def drawn_leases(page: Iterable[HolderSummary]) -> list[ObjectName]:
+    """The Leases whose terms are needed to draw these holders."""
+    keys: dict[ObjectName, None] = {}
+    for holder in page:
+        own = [*(tracked.key for tracked in holder.holds), *(ended.key for ended in holder.ended)]
+        keys.update(dict.fromkeys(list(dict.fromkeys(own))[:LANES]))
+    return list(keys)
+
+
+def holder_rows(
+    cluster: str,
+    page: Sequence[HolderSummary],
+    lives: Mapping[ObjectName, Life],
+    *,
+    wanted: HolderFilter,
+    held: int,
+    scale: Scale,
+    now: datetime,
+) -> list[dict[str, Any]]:
+    """Present one page; `held` counts all validly held Leases."""
+    terms = _terms(lives.values(), wanted.group, now)
+    return [
+        _row(cluster, holder, terms.get(holder.name, []), wanted, held, scale, now)
+        for holder in page
+    ]
+
+
+def _terms(
+    lives: Iterable[Life], group: str, now: datetime
+) -> dict[str, list[tuple[datetime, datetime]]]:
+    found: dict[str, list[tuple[datetime, datetime]]] = {}
+    for life in lives:
+        for term in life.terms:
+            name = term.holder if group == IDENTITY else host_of(term.holder)
+            found.setdefault(name, []).append((term.since, term.until or now))
+    return found
+
+
+def _row(
+    cluster: str,
+    holder: HolderSummary,
+    terms: Sequence[tuple[datetime, datetime]],
+    wanted: HolderFilter,
+    held: int,
+    scale: Scale,
+    now: datetime,
+) -> dict[str, Any]:
+    identities = [name for name in list(holder.identities)[:IDENTITIES] if name != holder.name]
+    said, phase = _said(holder, wanted.group, now)
+    drawn = spells(terms, scale)
+    holds = sorted(holder.holds, key=lambda one: (one.phase in HELD, one.key))
+    which = {"holder": holder_parameter(holder.name)}
+    # History finds whole identities, or parts of them.
+    found_by = which if wanted.group == IDENTITY else {"q": part_of(holder.name)}
+    time = {"range": wanted.range}
+    key = shown_holder(holder.name)
+    return {
+        "key": key,
+        "view": holder_view(holder.name) or HolderView(key, key, "", "", 1),
+        "said": said,
+        "phase": phase,
+        "identities": tuple(filter(None, map(holder_view, identities))),
+        "identity_count": len(holder.identities),
+        "takes_down": holder.takes_down,
+        "share": percent(holder.takes_down, held) if holder.takes_down else "",
+        "unread": holder.heartbeat is not None,
+        "chips": tuple(_chip(cluster, one) for one in holds[:CHIPS]),
+        "more": max(0, len(holds) - CHIPS),
+        "more_url": f"{reverse('leases', args=[cluster])}?{urlencode(which)}",
+        "timeline_url": f"{reverse('timeline', args=[cluster])}?{urlencode(time | which)}",
+        "history_url": f"{reverse('history', args=[cluster])}?{urlencode(time | found_by)}",
+        "spells": [(spell, _title(spell, now)) for spell in drawn],
+        "lane_says": _lane_says(drawn, scale),
+        "terms": holder.terms,
+    }
+
+
+def _said(holder: HolderSummary, group: str, now: datetime) -> tuple[str, str]:
+    """A remark about the holder, and the phase that colours it."""
+    heartbeat = holder.heartbeat
+    if heartbeat is not None:
+        for_long = age((now - heartbeat.phase_since).total_seconds())
+        if heartbeat.phase is Phase.EXPIRED:
+            return f"node, heartbeat expired for {for_long}", "expired"
+        if heartbeat.phase is Phase.LATE:
+            return "node, heartbeat late", "late"
+        return "node, heartbeat in time", ""
+    late = [one for one in holder.holds if one.phase is Phase.LATE]
+    if late:
+        return f"renewing {counted(len(late), 'Lease')} late", "late"
+    expired = [one for one in holder.holds if one.phase is Phase.EXPIRED]
+    if expired:
+        return f"still named by {counted(len(expired), 'expired Lease')}", "expired"
+    if group == IDENTITY and host_of(holder.name) != holder.name:
+        return f"on {shown_holder(host_of(holder.name))}", ""
+    return "", ""
+
+
+def _chip(cluster: str, tracked: Tracked) -> dict[str, str | ShownName]:
+    plain = tracked.phase in (Phase.HELD, Phase.UNTIMED)
+    return {
+        "name": tracked.key.name,
+        "shown": shown_name(cluster, tracked.key),
+        "url": lease_url(cluster, tracked.key),
+        "phase": "" if plain else tracked.phase.value,
+        "title": f"{tracked.key}, {tracked.kind.value}, {tracked.phase.value}",
+    }
+
+
+def _title(spell: Spell, now: datetime) -> str:
+    length = age((spell.until - spell.since).total_seconds())
+    until = "now" if spell.until >= now else when(spell.until, now)
+    terms = counted(spell.terms, "term")
+    return f"{terms}, {when(spell.since, now)} to {until} ({length})"
+
+
+def _lane_says(drawn: Sequence[Spell], scale: Scale) -> str:
+    if not drawn:
+        return "Held nothing in the range"
+    seconds = sum(
+        (min(spell.until, scale.until) - max(spell.since, scale.since)).total_seconds()
+        for spell in drawn
+    )
+    return f"Held something for {age(seconds)} of {span_of(scale.length)}"
+
+
+def holder_board(
+    path: str, wanted: HolderFilter, found: FoundHolders, now: datetime, *, known: bool
+) -> dict[str, Any]:
+    """Make the controls; `path` is the page's own. Without `known`, no list was read yet."""
+    links = ListLinks(path, wanted)
+    columns = {NAME: "Holder", DOWN: "Takes down", TERMS: "Terms"}
+    figures = _kpis(links.url, wanted, found.figures)
+    return {
+        "text": wanted.text,
+        "choices": _choices(links),
+        "heads": [links.head(column, label) for column, label in columns.items()],
+        "kept": wanted.replace(text="", page=1).pairs(),
+        "kpis": figures if known else [unread(figure) for figure in figures],
+        "lane_title": f"Terms, last {range_label(wanted.range)}",
+        "cut": _cut(found.since, now) if found.since > now - RANGES[wanted.range] else "",
+        "nodes": found.figures.nodes,
+        "says": _says(wanted),
+        "pager": links.pager(found.number, found.total),
+        "clear_url": path,
+        "json_url": links.json_url(page=1),
+    }
+
+
+def _choices(links: ListLinks) -> list[tuple[str, list[Chip]]]:
+    groups = {HOST: "By host or pod", IDENTITY: "By identity"}
+    holds = {"": "All", NOW: "Hold now", PAST: "Held before"}
+    kinds = [links.chip(KIND_LABELS[kind], "kinds", (kind,)) for kind in KINDS]
+    return [
+        ("Group", [links.chip(label, "group", value) for value, label in groups.items()]),
+        ("Which", [links.chip(label, "holds", value) for value, label in holds.items()]),
+        ("Kind", [links.chip("All kinds", "kinds", ()), *kinds]),
+        ("Range", [links.chip(range_label(name), "range", name) for name in RANGES]),
+    ]
+
+
+def _cut(since: datetime, now: datetime) -> str:
+    return f"More happened than is read at once: terms before {when(since, now)} are left out"
+
+
+def _kpis(url: Any, wanted: HolderFilter, figures: Figures) -> tuple[Kpi, ...]:
+    largest = figures.largest
+    view = holder_view(largest.name) if largest else None
+    down = largest.takes_down if largest else 0
+    share = f", {percent(down, figures.held)}" if figures.held else ""
+    stranded = figures.stranded
+    return (
+        Kpi(
+            label="Largest holder",
+            value=((view.short if view else "none", ""),),
+            detail=f"{thousands(down)} of {counted(figures.held, 'held Lease')}{share}",
+            url=url(text=part_of(largest.name) if largest else "", holds=""),
+        ),
+        Kpi(
+            label="Holders now",
+            value=((thousands(figures.holders_now), ""),),
+            detail=f"of {thousands(figures.holders)} seen in {range_label(wanted.range)}",
+            url=url(text="", holds=NOW),
+        ),
+        Kpi(
+            label="Held by a dead node",
+            value=((thousands(stranded), ""),),
+            detail="by the node's name; Pods are not read",
+            url=url(text="", holds=NOW),
+            phase="expired" if stranded else "",
+            bad=bool(stranded),
+        ),
+        Kpi(
+            label="Only ever one host",
+            value=((thousands(figures.single), ""),),
+            detail=f"held Leases without another in {range_label(wanted.range)}",
+            url=url(text="", holds=NOW),
+        ),
+    )
+
+
+def _says(wanted: HolderFilter) -> str:
+    said = []
+    if wanted.text:
+        said.append(f"contains {wanted.text}")
+    if wanted.kinds:
+        said.append(f"kind is {' or '.join(wanted.kinds)}")
+    if wanted.holds:
+        said.append("holds something now" if wanted.holds == NOW else "holds nothing now")
+    return capitalized(", ".join(said))
+
+
+TEMPLATES = ("holders/index.html", "holders/_board.html")
+
+
+@require_safe
+@viewer_required
+def holders(request: ClusterRequest, cluster: str) -> HttpResponse:
+    """The list as a page, as the part that a filter changes, or as JSON."""
+    now = request.cluster.as_of(clock.now())
+    try:
+        answer_as = responses.read_format(request)
+        wanted = read_holder_filter(request.GET)
+    except BadFilter as error:
+        return _refuse(request, str(error))
+    found = request.cluster.holdings.find(wanted, now)
+    if answer_as == "json":
+        return _json(request, cluster, wanted, found)
+    scale = Scale(now - RANGES[wanted.range], now)
+    keys = drawn_leases(found.page)
+    known = lanes(cluster, keys, since=scale.since, until=scale.until, counted=False)
+    rows = holder_rows(
+        cluster,
+        found.page,
+        {lane.key: lane.life for lane in known},
+        wanted=wanted,
+        held=found.figures.held,
+        scale=scale,
+        now=now,
+    )
+    context: dict[str, Any] = {
+        "board": holder_board(request.path, wanted, found, now, known=request.cluster.store.known),
+        "rows": rows,
+        "feed_seq": feed_reached(cluster),
+    }
+    return responses.page(request, *TEMPLATES, context, query=wanted.query())
+
+
+def _json(
+    request: ClusterRequest, cluster: str, wanted: HolderFilter, found: FoundHolders
+) -> HttpResponse:
+    return responses.items(
+        [holder_item(cluster, holder, held=found.figures.held) for holder in found.page],
+        total=found.total,
+        next_url=responses.next_page_url(
+            request, number=found.number, limit=wanted.limit, total=found.total
+        ),
+        now=clock.now(),
+    )
+
+
+def _refuse(request: ClusterRequest, error: str) -> HttpResponse:
+    if request.GET.get("format") not in (None, "", "html"):
+        return responses.json({"error": error}, status=400)
+    now, everything = request.cluster.as_of(clock.now()), HolderFilter()
+    found = request.cluster.holdings.find(everything, now)
+    known = request.cluster.store.known
+    usual = holder_board(request.path, everything, found, now, known=known)
+    board = usual | {"text": typed(request.GET, "q")}
+    context = {"board": board, "error": error}
+    return responses.page(request, *TEMPLATES, context, status=400)

@@ -1,1 +1,0 @@
-"""What each pod or node holds."""

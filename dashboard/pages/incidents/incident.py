@@ -1,0 +1,326 @@
+"""One incident: its story, who was affected, and what people noted.
+
+A note that a person adds to an incident.
+
+Everything that the page of one incident shows.
+
+One incident: its story, its evidence, who was affected, and what people noted.
+
+Take care of an incident: receivers no longer hear that it worsens.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+from urllib.parse import urlencode
+
+import msgspec
+from django import forms
+from django.contrib import messages
+from django.http import Http404, HttpResponse, HttpResponseBase, QueryDict
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_POST
+
+from dashboard import clock
+from dashboard.access.guards import ClusterRequest, viewer_required
+from dashboard.charts.time_axis import Scale
+from dashboard.forms.admin_form import NUL
+from dashboard.pages.incidents.evidence import (
+    AffectedLease,
+    affected_leases,
+    affected_line,
+    evidence_lines,
+    evidence_marks,
+    lane_chart,
+    source_count,
+    without_notes,
+)
+from dashboard.pages.incidents.list import file_name, incident_item
+from dashboard.pages.incidents.markdown import incident_markdown
+from dashboard.parts import responses
+from dashboard.parts.change_sentence import change_line
+from dashboard.parts.formatting import age, day, listed, shortened, when
+from dashboard.parts.incident_line import incident_line, incident_url, visible
+from dashboard.parts.key_figures import KIND_WORDS
+from dashboard.parts.list_controls import ListLinks
+from dashboard.parts.url_parameters import (
+    MAX_PAGE_NUMBER,
+    BadFilter,
+    ListFilter,
+    number,
+    page_number,
+    write_moment,
+)
+from leases.domain.cause.incident import Incident
+from leases.domain.change import Change
+from leases.domain.figures import LONG_GAP_SECONDS
+from leases.history import outbox
+from leases.history.deliveries import messages_of
+from leases.history.find_incidents import (
+    StoredIncident,
+    StoredNote,
+    add_note,
+    incident_of,
+    notes_of,
+)
+from leases.history.outbox import acknowledgement_of
+
+MAX_NOTE = 4000  # characters
+MAX_NOTES = 200  # of one incident
+
+
+class NoteForm(forms.Form):
+    """The text of a note."""
+
+    text = forms.CharField(
+        label="Add a note",
+        max_length=MAX_NOTE,
+        error_messages={
+            **NUL,
+            "required": "Write what you found out.",
+            "max_length": f"Use {MAX_NOTE:,} characters at most. These are %(show_value)s.",
+        },
+    )
+
+    def __init__(self, *args: object, notes: int, **kwargs: object) -> None:
+        """`notes`: how many the incident has."""
+        super().__init__(*args, **kwargs)  # type: ignore[arg-type]
+        self._notes = notes
+
+    def clean_text(self) -> str:
+        text: str = self.cleaned_data["text"]
+        if self._notes >= MAX_NOTES:
+            raise forms.ValidationError(f"An incident takes {MAX_NOTES} notes, and has them.")
+        return "\n".join(text.splitlines())
+
+
+AFFECTED, CHANGES = 25, 50  # rows of one page
+MAX_TITLE = 400  # characters
+_SAME = 0.5  # seconds between two ways to measure one gap
+
+
+class StoryPage(ListFilter, frozen=True, kw_only=True):
+    """`page` is that of the affected Leases, `changes` that of the changes."""
+
+    PARAMETERS = {"page": "page", "changes": "changes"}
+    changes: int = 1
+    limit: int = AFFECTED
+
+
+def read_story_page(query: QueryDict) -> StoryPage:
+    """Raises BadFilter."""
+    changes = number(query, "changes", default=1, largest=MAX_PAGE_NUMBER)
+    return StoryPage(page=page_number(query), changes=changes)
+
+
+def story_context(
+    stored: StoredIncident, shown: StoryPage, as_of: datetime, now: datetime
+) -> dict[str, Any]:
+    """`as_of`: up to when the cluster is known; an incident that goes on does so until then."""
+    one = stored.incident
+    affected = affected_leases(one, stored.story, as_of)
+    chart = lane_chart(one, affected, as_of)
+    evidence = evidence_lines(one, stored.story)
+    return {
+        "line": incident_line(one, as_of),
+        "title": shortened(visible(one.sentence), MAX_TITLE),
+        "facts": _facts(one, affected, as_of),
+        "chart": chart,
+        "evidence": evidence,
+        "evidence_marks": evidence_marks(evidence, chart["scale"]),
+        "sources": source_count(one),
+        "without": without_notes(one),
+        "writer": one.writer,
+        "settled": one.settled,
+        **_tables(stored, affected, shown, now),
+        **_links(one, chart["scale"]),
+    }
+
+
+def _tables(
+    stored: StoredIncident, affected: Sequence[AffectedLease], shown: StoryPage, now: datetime
+) -> dict[str, Any]:
+    """A page of the affected Leases, and one of the changes."""
+    cluster, story = stored.incident.cluster, stored.story
+    links = ListLinks(incident_url(cluster, stored.incident.id), shown)
+    page, rows = shown.page_of(len(affected))
+    paging = shown.replace(page=shown.changes, limit=CHANGES)
+    changes_page, lines = paging.page_of(len(story))
+    last = changes_page * CHANGES
+    return {
+        "affected": [affected_line(cluster, one) for one in affected[rows]],
+        "pager": links.pager(page, len(affected)),
+        "changes": [change_line(_bare(change), now) for change in story[lines]],
+        "change_count": stored.changes,
+        "unstored": stored.changes - len(story),
+        "changes_of": (lines.start + 1, min(last, len(story)), len(story)),
+        "earlier_changes": (
+            links.url(page=page, changes=changes_page - 1) if changes_page > 1 else ""
+        ),
+        "later_changes": (
+            links.url(page=page, changes=changes_page + 1) if last < len(story) else ""
+        ),
+    }
+
+
+def _bare(change: Change) -> Change:
+    """Without the cause, which is that of the whole page."""
+    return msgspec.structs.replace(change, cause=None, incident=None)
+
+
+def _facts(one: Incident, affected: Sequence[AffectedLease], as_of: datetime) -> dict[str, Any]:
+    """The key figures, each with a caption."""
+    worst = max(affected, key=lambda lease: lease.longest, default=None)
+    longest = worst.longest if worst else 0.0
+    gap = max(one.worst_gap_seconds or 0.0, longest)
+    kinds = Counter(lease.changes[0].kind for lease in affected if lease.changes)
+    complete = kinds.total() == len(affected)  # else the changes of some are not stored
+    said = [f"{number:,} {KIND_WORDS[kind][number > 1]}" for kind, number in kinds.most_common()]
+    return {
+        "began": when(one.began, one.began),
+        "began_day": f"{day(one.began)}, UTC",
+        "length": age(((one.ended or as_of) - one.began).total_seconds()),
+        "ended": f"at {when(one.ended, one.began)}" if one.ended else "",
+        "gap": age(gap) if gap else "none",
+        "gap_is_long": gap >= LONG_GAP_SECONDS,
+        "gap_of": worst.key.name if worst and longest > gap - _SAME else "",
+        "leases": len(one.leases),
+        "kinds": listed(said) if complete else "",
+        "hosts": len(one.hosts),
+        "host_names": listed([shortened(visible(host), 40) for host in one.hosts], 2),
+    }
+
+
+def _links(one: Incident, scale: Scale) -> dict[str, str]:
+    """The timeline and the history of the same stretch."""
+    key = one.leases[0] if len(one.leases) == 1 else None
+    since, until = write_moment(scale.since), write_moment(scale.until)
+    timeline = {"from": since, "to": until} | ({"q": str(key)} if key else {})
+    history = {"since": since, "until": until}
+    history |= {"namespace": key.namespace, "lease": key.name} if key else {}
+    url = incident_url(one.cluster, one.id)
+    return {
+        "timeline_url": f"{reverse('timeline', args=[one.cluster])}?{urlencode(timeline)}",
+        "history_url": f"{reverse('history', args=[one.cluster])}?{urlencode(history)}",
+        "markdown_url": f"{url}?format=markdown",
+        "json_url": f"{url}?format=json",
+        "page_url": url,
+    }
+
+
+FORMATS = ("", "html", "json", "markdown")
+TEMPLATES = ("incidents/incident.html", "incidents/_story.html")
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@viewer_required
+def incident(request: ClusterRequest, cluster: str, incident: str) -> HttpResponseBase:
+    """GET shows it, or answers as JSON or Markdown; POST adds a note."""
+    now = clock.now()
+    try:
+        answer_as = responses.read_format(request, FORMATS)
+        shown = read_story_page(request.GET)
+    except BadFilter as error:
+        return _refuse(request, error)
+    stored = incident_of(cluster, incident)
+    if stored is None:
+        raise Http404(
+            f"{cluster} has no incident {incident[:80]!r}. Look in the list of incidents."
+        )
+    if stored.incident.id != incident:  # it became part of another one
+        return redirect("incident", cluster, stored.incident.id)
+    notes = notes_of(cluster, incident)
+    form = NoteForm(request.POST if request.method == "POST" else None, notes=len(notes))
+    if form.is_valid():
+        _add(request, stored, notes, form.cleaned_data["text"], now)
+        return redirect(f"{incident_url(cluster, incident)}#notes")
+    if answer_as == "json":
+        item = incident_item(stored.incident, stored.changes)
+        return responses.json(item | responses.unless_live(request.cluster, now))
+    if answer_as == "markdown":
+        return _markdown(request, stored, notes, now)
+    return _page(request, stored, notes, form, shown, now)
+
+
+def _page(
+    request: ClusterRequest,
+    stored: StoredIncident,
+    notes: list[StoredNote],
+    form: NoteForm,
+    shown: StoryPage,
+    now: datetime,
+) -> HttpResponse:
+    context: dict[str, Any] = story_context(stored, shown, request.cluster.as_of(now), now)
+    place = stored.incident.cluster, stored.incident.id
+    context |= {
+        "notes": notes,
+        "form": form,
+        "sent": messages_of(*place),
+        "acknowledged": acknowledgement_of(*place),
+        "acknowledge_url": reverse("acknowledge_incident", args=place),
+    }
+    status = 422 if form.errors else 200
+    return responses.page(request, *TEMPLATES, context, query=shown.query(), status=status)
+
+
+def _add(
+    request: ClusterRequest,
+    stored: StoredIncident,
+    notes: list[StoredNote],
+    text: str,
+    now: datetime,
+) -> None:
+    """Store a note. A form that is sent twice stores one."""
+    who = request.user.get_username()
+    if not notes or (notes[-1].who, notes[-1].text) != (who, text):
+        one = stored.incident
+        add_note(one.cluster, one.id, who=who, at=now, text=text)
+    messages.success(request, "The note is added.")
+
+
+def _markdown(
+    request: ClusterRequest, stored: StoredIncident, notes: list[StoredNote], now: datetime
+) -> HttpResponse:
+    one = stored.incident
+    as_of = request.cluster.as_of(now)
+    text = incident_markdown(
+        one,
+        affected_leases(one, stored.story, as_of),
+        stored.story,
+        notes,
+        url=request.build_absolute_uri(incident_url(one.cluster, one.id)),
+        now=as_of,
+    )
+    answer = HttpResponse(text, content_type="text/markdown; charset=utf-8")
+    answer["Content-Disposition"] = f'attachment; filename="{file_name(one)}.md"'
+    return answer
+
+
+def _refuse(request: ClusterRequest, refused: BadFilter) -> HttpResponse:
+    if request.GET.get("format") in (None, "", "html"):
+        context = {"error": str(refused), "page_url": request.path}
+        return responses.page(request, *TEMPLATES, context, status=400)
+    return responses.json({"error": str(refused)}, status=400)
+
+
+@require_POST
+@viewer_required
+def acknowledge_incident(request: ClusterRequest, cluster: str, incident: str) -> HttpResponseBase:
+    """POST acknowledges; with `back` it takes that back."""
+    stored = incident_of(cluster, incident)
+    if stored is None:
+        raise Http404(f"{cluster} has no incident {incident[:80]!r}.")
+    number, who = stored.incident.id, request.user.get_username()
+    if request.POST.get("back"):
+        outbox.take_back(cluster, number)
+        messages.success(
+            request, "Nobody takes care of it now. Receivers hear of it if it worsens."
+        )
+    else:
+        found = outbox.acknowledge(cluster, number, who=who, at=clock.now())
+        messages.success(request, f"{found.who} takes care of this incident.")
+    return redirect(f"{incident_url(cluster, number)}#notifications")

@@ -1,0 +1,455 @@
+"""The list of incidents, as a page, JSON or CSV.
+
+Read from a URL which incidents are wanted.
+
+The controls of the list of incidents: choices, counts, pager, and the words for none.
+
+The words for a list without incidents. It is good news only where somebody watched.
+
+An incident as JSON and as a line of CSV, see docs/api.md.
+
+The list of incidents, as a page, JSON or CSV.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+from django.http import HttpResponse, HttpResponseBase, QueryDict
+from django.views.decorators.http import require_safe
+
+from dashboard import clock
+from dashboard.access.guards import ClusterRequest, viewer_required
+from dashboard.pages.incidents.near_misses import near_miss_line, near_misses, none_near
+from dashboard.parts import responses
+from dashboard.parts.cause_words import CAUSE_WORDS, CONFIDENCE_MEANINGS
+from dashboard.parts.formatting import age, capitalized, counted, shortened, span_of, when
+from dashboard.parts.incident_line import cause_view, incident_line
+from dashboard.parts.key_figures import Calm
+from dashboard.parts.list_controls import Chip, ListLinks
+from dashboard.parts.time_range import RANGES
+from dashboard.parts.url_parameters import (
+    LARGEST_PAGE,
+    BadFilter,
+    ListFilter,
+    for_input,
+    number,
+    one_of,
+    quoted,
+    read_moment,
+    text,
+    true_or_false,
+    typed,
+    words,
+    write_moment,
+)
+from dashboard.parts.watched_cluster import WatchedCluster
+from leases.domain.cause.incident import Cause, Incident
+from leases.domain.change import HOLDER_CHANGES, ChangeType
+from leases.domain.kind import Kind
+from leases.domain.lease import ObjectName
+from leases.domain.watched_times import ConnectionState
+from leases.history import find_changes
+from leases.history.export import csv_cell
+from leases.history.find_changes import BadCursor
+from leases.history.find_incidents import StoredIncident, count_incidents, cursor_of, find_incidents
+from leases.history.indexed_search import HistoryFilter
+from leases.history.watched_spans import unwatched_times, watched_since
+from leases.wire.microtime import format_microtime, microtime_or_none
+
+PAGE_SIZE = 50
+
+
+class IncidentFilter(ListFilter, frozen=True, kw_only=True):
+    """An empty field filters nothing. An incident matches if it went on at any time between
+    `since` and `until`; `range` ends now. `going_on` is "true", "false" or "". `before` is the
+    cursor of a page.
+    """
+
+    PARAMETERS = {
+        "causes": "cause", "namespace": "namespace", "lease": "lease", "holder": "holder",
+        "range": "range", "since": "from", "until": "to", "going_on": "going_on",
+        "limit": "limit", "before": "before",
+    }  # fmt: skip
+    causes: tuple[Cause, ...] = ()
+    namespace: str = ""
+    lease: str = ""
+    holder: str = ""
+    range: str = ""
+    since: datetime | None = None
+    until: datetime | None = None
+    going_on: str = ""
+    limit: int = PAGE_SIZE
+    before: str = ""
+
+    @property
+    def plain(self) -> bool:
+        """Whether it asks for the newest incidents of all kinds."""
+        return self.replace(limit=PAGE_SIZE) == IncidentFilter()
+
+    def first(self, now: datetime) -> datetime | None:
+        """From when on an incident must have gone on, with the range applied."""
+        if not self.range:
+            return self.since
+        return max(filter(None, (self.since, now - RANGES[self.range])))
+
+
+def read_incident_filter(query: QueryDict, now: datetime) -> IncidentFilter:
+    """A time of day means the last one before `to` or now. Raises BadFilter."""
+    until = read_moment(query.get("to", ""), "to", now)
+    since = read_moment(query.get("from", ""), "from", until or now)
+    if since is not None and until is not None and until <= since:
+        raise BadFilter("to must be later than from.")
+    return IncidentFilter(
+        causes=words(query, "cause", Cause),
+        namespace=text(query, "namespace"),
+        lease=text(query, "lease"),
+        holder=text(query, "holder"),
+        range=one_of(query, "range", ("", *RANGES)),
+        since=since,
+        until=until,
+        going_on=true_or_false(query, "going_on"),
+        limit=number(query, "limit", default=PAGE_SIZE, largest=LARGEST_PAGE),
+        before=text(query, "before"),
+    )
+
+
+RANGE_LABELS = {"": "All times"} | {
+    name: f"Last {span_of(length)}" for name, length in RANGES.items()
+}
+MAX_SAID = 80  # characters of a value in a sentence
+Counts = Mapping[tuple[Cause, bool], int]  # of a cause, of those that go on or are over
+
+
+class IncidentLinks(ListLinks):
+    """The links of the list; another choice begins at the newest incident."""
+
+    wanted: IncidentFilter
+
+    def url(self, **changes: Any) -> str:
+        return super().url(**{"before": "", **changes})
+
+    def going_on(self, counts: Counts) -> list[Chip]:
+        """All, those that go on, and those that are over, of the chosen causes."""
+        causes = self.wanted.causes or tuple(Cause)
+        on = sum(counts.get((cause, True), 0) for cause in causes)
+        over = sum(counts.get((cause, False), 0) for cause in causes)
+        choices = (("All", "", on + over), ("Going on", "true", on), ("Over", "false", over))
+        return [
+            Chip(value, label, self.url(going_on=value), value == self.wanted.going_on, number)
+            for label, value, number in choices
+        ]
+
+    def causes(self, counts: Counts) -> list[Chip]:
+        """The causes that there are, any of which may be on."""
+        wanted = self.wanted.causes
+        states = {"": (True, False), "true": (True,), "false": (False,)}[self.wanted.going_on]
+        numbers = {c: sum(counts.get((c, state), 0) for state in states) for c in Cause}
+        every = Chip("", "All causes", self.url(causes=()), not wanted, sum(numbers.values()))
+        return [every, *(self._cause(c, numbers[c]) for c in Cause if numbers[c] or c in wanted)]
+
+    def _cause(self, cause: Cause, number: int) -> Chip:
+        on = cause in self.wanted.causes
+        others = tuple(one for one in self.wanted.causes if one is not cause)
+        url = self.url(causes=others if on else (*others, cause))
+        return Chip(cause.value, capitalized(CAUSE_WORDS[cause]), url, on, number)
+
+    def exact(self) -> list[Chip]:
+        """The whole names that a link asked for, each with the URL without it."""
+        return [
+            Chip(name, shortened(for_input(value), MAX_SAID), self.url(**{name: ""}), on=True)
+            for name in ("lease", "holder")
+            if (value := getattr(self.wanted, name))
+        ]
+
+
+def incident_board(path: str, wanted: IncidentFilter, counts: Counts) -> dict[str, Any]:
+    """Make the controls of the page at `path`."""
+    links = IncidentLinks(path, wanted)
+    going_on = links.going_on(counts)
+    return {
+        "namespace": wanted.namespace,
+        "lease": wanted.lease,
+        "holder": for_input(wanted.holder),
+        "range": wanted.range,
+        "ranges": list(RANGE_LABELS.items()),
+        "since": write_moment(wanted.since),
+        "until": write_moment(wanted.until),
+        "going_on": going_on,
+        "causes": links.causes(counts),
+        "exact": links.exact(),
+        "kept": links.kept("cause", "going_on"),
+        "number_going_on": going_on[1].count,
+        "total": next(chip.count for chip in going_on if chip.on),
+        "says": _says(wanted),
+        "newest_url": links.url() if wanted.before else "",
+        "going_on_url": links.url(going_on="true"),
+        "clear_url": path,
+        "csv_url": _as(links, "csv"),
+        "json_url": _as(links, "json"),
+    }
+
+
+def typed_board(path: str, query: QueryDict) -> dict[str, Any]:
+    """The controls of a refused filter, with what was typed."""
+    typed_in = {name: typed(query, name) for name in ("namespace", "lease", "holder", "range")}
+    ends = {"since": typed(query, "from"), "until": typed(query, "to")}
+    return incident_board(path, IncidentFilter(), {}) | typed_in | ends
+
+
+def _as(links: IncidentLinks, answer_as: str) -> str:
+    url = links.url()
+    return f"{url}{'&' if '?' in url else '?'}format={answer_as}"
+
+
+def _says(wanted: IncidentFilter) -> str:
+    """The filter in words, or ""."""
+    words = {
+        "cause is": " or ".join(CAUSE_WORDS[cause] for cause in wanted.causes),
+        "namespace is": wanted.namespace,
+        "Lease is": wanted.lease,
+        "holder is": wanted.holder,
+        "since": write_moment(wanted.since),
+        "before": write_moment(wanted.until),
+    }
+    said = [RANGE_LABELS[wanted.range]] if wanted.range else []
+    said += [f"{what} {shortened(value, MAX_SAID)}" for what, value in words.items() if value]
+    said += {"true": ["going on"], "false": ["over"]}.get(wanted.going_on, [])
+    return capitalized(for_input(", ".join(said)))
+
+
+_JUDGED = (*HOLDER_CHANGES, ChangeType.EXPIRED, ChangeType.RELEASED, ChangeType.DELETED)
+_HOW = "An incident is opened when a Lease changes hands, runs out or is deleted."
+
+
+def no_incident(watched: WatchedCluster, now: datetime) -> Calm:
+    """`now` is our clock; what is known may be older."""
+    connection = watched.store.connection
+    is_live = connection.state is ConnectionState.LIVE
+    first = watched_since(watched.name)
+    began = first or (connection.since if is_live else None)  # history notes it seconds later
+    if connection.state is ConnectionState.REFUSED:
+        return Calm("No access", connection.detail, "i-unplug")
+    if began is None or not watched.synced:
+        usual = "There is no connection to the cluster yet, so nothing is known."
+        return Calm("Not watched yet", connection.detail or usual, "i-unplug")
+    if not is_live:
+        as_of = when(watched.as_of(now), now)
+        text = f"Nobody watches since then. {connection.detail}".strip()
+        return Calm(f"No incident up to {as_of}", text, "i-unplug")
+    earlier = HistoryFilter(change=tuple(word.value for word in _JUDGED))
+    if find_changes.find(watched.name, earlier, limit=1).changes:
+        text = "Changes that an earlier version of Leaseboard stored have no cause."
+        return Calm("No incident is known", f"{text} {_HOW}", "i-clock")
+    unseen_times = unwatched_times(watched.name, since=began, until=now, now=now) if first else ()
+    lost = sum(one.seconds for one in unseen_times)
+    elections = sum(watched.store.counts().get(Kind.ELECTION, {}).values())
+    if not elections:
+        return Calm("No incident yet", f"No Lease here is an election. {_HOW}", "i-clock")
+    unseen = f", but not for {age(lost)} of that time" if lost >= 1 else " without a break"
+    text = f"{counted(elections, 'election')} watched{unseen}. {_HOW}"
+    title = f"No incident since the watch began at {when(began, now)}"
+    return Calm(title, text, *(("i-clock", "") if lost >= 1 else ("st-held", "is-held")))
+
+
+FIELDS = (
+    "id", "cluster", "cause", "confidence", "sentence", "began", "ended", "leases", "hosts",
+    "writer", "worst_gap_seconds", "changes", "evidence", "settled",
+)  # fmt: skip
+
+
+def incident_item(incident: Incident, changes: int) -> dict[str, Any]:
+    """One incident in the order of FIELDS; `changes` is how many it has."""
+    return {
+        "id": incident.id,
+        "cluster": incident.cluster,
+        "cause": incident.cause.value,
+        "confidence": incident.confidence.value,
+        "sentence": incident.sentence,
+        "began": format_microtime(incident.began),
+        "ended": microtime_or_none(incident.ended),
+        "leases": [_lease_item(key) for key in incident.leases],
+        "hosts": list(incident.hosts),
+        "writer": incident.writer,
+        "worst_gap_seconds": incident.worst_gap_seconds,
+        "changes": changes,
+        "evidence": [
+            {"sentence": one.sentence, "source": one.source.value} for one in incident.evidence
+        ],
+        "settled": incident.settled,
+    }
+
+
+def as_csv(found: Iterable[tuple[Incident, int]]) -> Iterator[str]:
+    """A header and one line per incident. Lists are separated by spaces, evidence by line."""
+    yield ",".join(FIELDS) + "\r\n"
+    for incident, changes in found:
+        item = incident_item(incident, changes) | {
+            "leases": " ".join(map(str, incident.leases)),
+            "hosts": " ".join(incident.hosts),
+            "evidence": " | ".join(
+                f"{one.source.value}: {one.sentence}" for one in incident.evidence
+            ),
+        }
+        yield ",".join(csv_cell(item[name]) for name in FIELDS) + "\r\n"
+
+
+def file_name(incident: Incident) -> str:
+    """Such as `prod-incident-20261120T031231Z-node_down`; any name of a cluster is safe."""
+    cluster = re.sub(r"[^A-Za-z0-9._]+", "-", incident.cluster)[:40].strip("-.")
+    return f"{cluster}-incident-{incident.began:%Y%m%dT%H%M%SZ}-{incident.cause.value}"
+
+
+def _lease_item(key: ObjectName) -> dict[str, str]:
+    return {"namespace": key.namespace, "name": key.name}
+
+
+FORMATS = ("", "html", "json", "csv")
+TEMPLATES = ("incidents/index.html", "incidents/_rows.html")
+NEAREST = 5  # near misses beside the list
+MAX_NAMESPACES = 500  # offered; any other can be typed
+
+
+@require_safe
+@viewer_required
+def incidents(request: ClusterRequest, cluster: str) -> HttpResponseBase:
+    """Those that go on first, then the newest; JSON and CSV are the newest first."""
+    now = clock.now()
+    try:
+        answer_as = responses.read_format(request, FORMATS)
+        wanted = read_incident_filter(request.GET, now)
+        if answer_as == "csv":
+            return _csv(request, wanted, now)
+        counts = count_incidents(cluster, **_scope(wanted, now))
+        board = incident_board(request.path, wanted, counts)
+        if answer_as == "json":
+            return _json(request, wanted, board["total"], now)
+        found, older = _page(cluster, wanted, now)
+    except BadFilter as error:
+        return _refuse(request, error)
+    as_of = request.cluster.as_of(now)
+    context: dict[str, Any] = {
+        "board": board,
+        "lines": [incident_line(one.incident, as_of) for one in found],
+        "older_url": _older(request.path, wanted, older),
+        "calm": None if found else no_incident(request.cluster, now),
+        "plain": wanted.plain,
+        **_beside(request, now),
+    }
+    return responses.page(request, *TEMPLATES, context, query=wanted.query())
+
+
+def _beside(request: ClusterRequest, now: datetime) -> dict[str, Any]:
+    """What does not depend on the filter."""
+    misses, cluster = near_misses(request.cluster, now), request.cluster.name
+    return {
+        "misses": [near_miss_line(cluster, one, now) for one in misses[:NEAREST]],
+        "more_misses": max(0, len(misses) - NEAREST),
+        "none_near": none_near(request.cluster, now),
+        "confidences": [
+            (cause_view(Cause.UNKNOWN, confidence), meaning)
+            for confidence, meaning in CONFIDENCE_MEANINGS.items()
+        ],
+        "namespaces": request.cluster.store.namespaces()[:MAX_NAMESPACES],
+    }
+
+
+def _scope(wanted: IncidentFilter, now: datetime) -> dict[str, Any]:
+    """The filter without its causes and states, which the counts tell apart."""
+    return {
+        "namespace": wanted.namespace or None,
+        "lease": wanted.lease or None,
+        "holder": wanted.holder or None,
+        "since": wanted.first(now),
+        "until": wanted.until,
+    }
+
+
+def _find(
+    cluster: str, wanted: IncidentFilter, now: datetime, *, going_on: bool | None
+) -> tuple[list[StoredIncident], str]:
+    """A page of incidents, newest first, and the cursor of the next page. Raises BadFilter."""
+    try:
+        found = find_incidents(
+            cluster,
+            causes=wanted.causes,
+            **_scope(wanted, now),
+            going_on=going_on,
+            limit=wanted.limit + 1,
+            before=wanted.before or None,
+        )
+    except BadCursor as error:
+        raise BadFilter(
+            f"before cannot be {quoted(wanted.before)}: it is not a page of these incidents. "
+            "Start again without it."
+        ) from error
+    page = found[: wanted.limit]
+    return page, cursor_of(page[-1]) if len(found) > len(page) else ""
+
+
+def _page(cluster: str, wanted: IncidentFilter, now: datetime) -> tuple[list[StoredIncident], str]:
+    """As `_find`; without a choice, the first page begins with those that go on."""
+    if wanted.going_on:
+        return _find(cluster, wanted, now, going_on=wanted.going_on == "true")
+    over, older = _find(cluster, wanted, now, going_on=False)
+    if wanted.before:
+        return over, older
+    going_on, _ = _find(cluster, wanted, now, going_on=True)
+    return [*going_on, *over], older
+
+
+def _older(path: str, wanted: IncidentFilter, cursor: str) -> str:
+    return IncidentLinks(path, wanted).url(before=cursor) if cursor else ""
+
+
+def _json(
+    request: ClusterRequest, wanted: IncidentFilter, total: int, now: datetime
+) -> HttpResponse:
+    found, older = _find(request.cluster.name, wanted, now, going_on=_state(wanted))
+    url = IncidentLinks(request.path, wanted).json_url(before=older) if older else ""
+    return responses.items(
+        [incident_item(one.incident, one.changes) for one in found],
+        total=total,
+        next_url=request.build_absolute_uri(url) if url else None,
+        now=now,
+        known=request.cluster,
+    )
+
+
+def _csv(request: ClusterRequest, wanted: IncidentFilter, now: datetime) -> HttpResponseBase:
+    """All that match, newest first."""
+
+    def found() -> Iterator[tuple[Incident, int]]:
+        at = wanted.replace(limit=LARGEST_PAGE, before="")
+        while True:
+            page, older = _find(request.cluster.name, at, now, going_on=_state(wanted))
+            yield from ((one.incident, one.changes) for one in page)
+            if not older:
+                return
+            at = at.replace(before=older)
+
+    name = f"{request.cluster.name}-incidents-{now:%Y%m%dT%H%M%SZ}.csv"
+    return responses.stream(
+        request, as_csv(found()), content_type="text/csv; charset=utf-8", filename=name
+    )
+
+
+def _state(wanted: IncidentFilter) -> bool | None:
+    return wanted.going_on == "true" if wanted.going_on else None
+
+
+def _refuse(request: ClusterRequest, refused: BadFilter) -> HttpResponse:
+    error, query = str(refused), request.GET
+    by_form = query.get("format") == "csv" and "text/html" in request.headers.get("Accept", "")
+    if query.get("format") not in (None, "", "html") and not by_form:
+        return responses.json({"error": error}, status=400)
+    context = {
+        "board": typed_board(request.path, query),
+        "error": error,
+        "bad": refused.parameter,
+        **_beside(request, clock.now()),
+    }
+    return responses.page(request, *TEMPLATES, context, status=400)

@@ -1,0 +1,139 @@
+"""What an admin says of a Lease: its kind, and that it may be vacant.
+
+Override the kind of a Lease: the form and what it does.
+
+Say that a Lease may be vacant: the form and what it does.
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+from asgiref.sync import sync_to_async
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponseBase
+from django.shortcuts import redirect
+from django.views.decorators.http import require_POST
+
+from dashboard import clock
+from dashboard.access.guards import check_view, find_cluster
+from dashboard.access.roles import OVERRIDE_KIND
+from dashboard.board import running_board
+from leases.actions.overrides import mark_may_be_vacant, override_kind
+from leases.domain.kind import Kind
+from leases.domain.lease import ObjectName
+from leases.tracking.tracked_lease import Tracked
+
+BY_THE_RULES = ""
+
+
+class LeaseKindForm(forms.Form):
+    """One of the kinds, or the one that the rules decide."""
+
+    kind = forms.ChoiceField(
+        label="Kind",
+        required=False,
+        widget=forms.Select(attrs={"class": "select"}),
+        choices=[
+            (BY_THE_RULES, "as the rules decide"),
+            *((kind.value, kind.value) for kind in Kind),
+        ],
+    )
+
+    @property
+    def wanted(self) -> Kind | None:
+        word: str = self.cleaned_data["kind"]
+        return Kind(word) if word else None
+
+
+@require_POST
+async def lease_kind(
+    request: HttpRequest, cluster: str, namespace: str, name: str
+) -> HttpResponseBase:
+    """POST `kind`; an empty value removes the override."""
+    key = ObjectName(namespace, name)
+    answer = await sync_to_async(_store)(request, cluster, key)
+    await running_board().overrides.refresh()
+    return answer
+
+
+def overridable(request: HttpRequest, cluster: str, key: ObjectName) -> Tracked:
+    """The Lease that the user may override. Raises PermissionDenied and Http404."""
+    if not request.user.has_perm(OVERRIDE_KIND):
+        raise PermissionDenied(f"{request.user} may not override Leases. Ask an admin.")
+    tracked = find_cluster(cluster).store.get(key)
+    if tracked is None:
+        raise Http404(f"There is no Lease {key} in {cluster}. It may have been deleted.")
+    return tracked
+
+
+def _store(request: HttpRequest, cluster: str, key: ObjectName) -> HttpResponseBase:
+    refusal = check_view(request)
+    if refusal is not None:
+        return refusal
+    tracked = overridable(request, cluster, key)
+    form = LeaseKindForm(request.POST)
+    if form.is_valid():
+        override_kind(
+            user=cast("User", request.user),
+            cluster=cluster,
+            key=key,
+            kind=form.wanted,
+            before=tracked.kind,
+            at=clock.now(),
+        )
+        said = f"is {form.wanted.value} from now on" if form.wanted else "is what the rules decide"
+        messages.success(request, f"{key} {said}.")
+    else:
+        messages.error(request, form.errors["kind"].as_text())
+    return redirect("lease", cluster, key.namespace, key.name)
+
+
+MAY, MUST_NOT = "true", "false"
+
+
+class LeaseVacancyForm(forms.Form):
+    """Whether it is in order that nobody holds the Lease."""
+
+    may_be_vacant = forms.TypedChoiceField(
+        label="Vacancy",
+        widget=forms.Select(attrs={"class": "select"}),
+        choices=[(MUST_NOT, "must have a holder"), (MAY, "may be vacant")],
+        coerce=lambda value: value == MAY,
+    )
+
+
+@require_POST
+async def lease_vacancy(
+    request: HttpRequest, cluster: str, namespace: str, name: str
+) -> HttpResponseBase:
+    """POST `may_be_vacant`, true or false."""
+    key = ObjectName(namespace, name)
+    answer = await sync_to_async(_store_vacancy)(request, cluster, key)
+    await running_board().overrides.refresh()
+    return answer
+
+
+def _store_vacancy(request: HttpRequest, cluster: str, key: ObjectName) -> HttpResponseBase:
+    refusal = check_view(request)
+    if refusal is not None:
+        return refusal
+    overridable(request, cluster, key)
+    form = LeaseVacancyForm(request.POST)
+    if form.is_valid():
+        may: bool = form.cleaned_data["may_be_vacant"]
+        mark_may_be_vacant(
+            user=cast("User", request.user),
+            cluster=cluster,
+            key=key,
+            may_be_vacant=may,
+            at=clock.now(),
+        )
+        said = "may be vacant from now on" if may else "must have a holder again"
+        messages.success(request, f"{key} {said}.")
+    else:
+        messages.error(request, form.errors["may_be_vacant"].as_text())
+    return redirect("lease", cluster, key.namespace, key.name)

@@ -1,0 +1,455 @@
+"""The list of Leases, now or as of an instant: filter, sort, page.
+
+A Lease as JSON: the contract of `leases/?format=json`, see docs/api.md.
+
+Find the Leases as of an instant.
+
+Candidates are the Leases of today and those deleted since; history says how each stood. Up to
+MAX_MATCHES candidates are read together, so that they can be filtered by phase and holder and
+sorted. Of more, only one page is read, in the order of names.
+
+The Leases page as of an instant: its rows, its controls and its JSON.
+
+The list of Leases as of an instant: `leases/?at=`.
+
+The list of Leases: filter, sort, page.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import datetime
+from functools import partial
+from typing import Any
+from urllib.parse import urlencode
+
+import msgspec
+from django.http import HttpResponse
+from django.views.decorators.http import require_safe
+
+from dashboard import clock
+from dashboard.access.guards import ClusterRequest, viewer_required
+from dashboard.board import running_board
+from dashboard.parts import responses
+from dashboard.parts.as_of import blind_at, why_blind
+from dashboard.parts.flapping import Flappers, flappers_of
+from dashboard.parts.formatting import age, shortened, thousands, when
+from dashboard.parts.key_figures import unwatched_by_hour
+from dashboard.parts.lease_filter import (
+    RANGES,
+    FoundLeases,
+    LeaseFilter,
+    find,
+    read_filter,
+    typed_texts,
+)
+from dashboard.parts.lease_row import ABANDONED, MAY_BE_VACANT, lease_url, row_view
+from dashboard.parts.list_controls import LeaseLinks, ListLinks, board
+from dashboard.parts.names import holder_view, is_held_by, shown_name
+from dashboard.parts.url_parameters import BadFilter, passed, read_moment, typed, write_moment
+from dashboard.parts.write_access import ON_LIST, known_rights
+from leases.domain.figures import EXCUSED_SEVERITY, PAST_SEVERITY, Flapping
+from leases.domain.kind import Kind
+from leases.domain.lease import ObjectName
+from leases.domain.phase import Phase
+from leases.domain.terms import PastPhase
+from leases.domain.watched_times import UnwatchedTime
+from leases.history.activity import HOUR, Activity
+from leases.history.states_as_of import State, gone_since, states_at
+from leases.tracking.store import Store
+from leases.tracking.tracked_lease import Tracked
+from leases.wire.microtime import format_microtime, microtime_or_none
+
+
+def lease_item(cluster: str, tracked: Tracked, flapping: Flapping | None = None) -> dict[str, Any]:
+    """Times are RFC 3339 in UTC with microseconds; unknown values are null.
+
+    `not_understood_since` is present only if the newest write was not understood.
+    """
+    not_understood = tracked.lasting.not_understood
+    meta, spec = tracked.lease.metadata, tracked.lease.spec
+    item = {
+        "cluster": cluster,
+        "namespace": meta.namespace,
+        "name": meta.name,
+        "uid": meta.uid,
+        "kind": tracked.kind.value,
+        "kind_reason": tracked.kind_reason,
+        "phase": tracked.phase.value,
+        "holder": tracked.holder,
+        "acquire_time": microtime_or_none(spec.acquire_time),
+        "renew_time": microtime_or_none(spec.renew_time),
+        "observed_at": microtime_or_none(tracked.observed_at),
+        "duration_seconds": spec.lease_duration_seconds,
+        "transitions": spec.lease_transitions,
+        "cadence_seconds": tracked.cadence_seconds,
+        "expires_at": microtime_or_none(tracked.runs_out_at),
+        "resource_version": meta.resource_version,
+        "abandoned": tracked.abandoned,
+        "may_be_vacant": bool(tracked.lasting.may_be_vacant),
+        "flapping": None if flapping is None else _flapping(flapping),
+    }
+    if not_understood is not None:
+        item["not_understood_since"] = microtime_or_none(not_understood.since)
+    return item
+
+
+def _flapping(how: Flapping) -> dict[str, Any]:
+    return {
+        "changes": how.changes,
+        "since": format_microtime(how.since),
+        "within_seconds": int(how.within.total_seconds()),
+        "holders": how.holders,
+        "hosts": how.hosts,
+        "gap_seconds": how.gap_seconds,
+    }
+
+
+MAX_MATCHES = 5000
+
+
+class FoundAsOf(msgspec.Struct, frozen=True, kw_only=True):
+    page: list[State]
+    number: int
+    total: int  # matches; without `whole`, candidates
+    whole: bool  # all candidates were read
+    absent: int = 0  # matching Leases of today that did not exist then; only if `whole`
+    phases: dict[PastPhase, int]  # counts before the filter by phase; only if `whole`
+    abandoned: int = 0  # before the filter by it; only if `whole`
+
+
+def find_as_of(store: Store, wanted: LeaseFilter, at: datetime) -> FoundAsOf:
+    """Find one page. Raises BadFilter for a filter that would have to read too many Leases."""
+    if wanted.labels:
+        raise BadFilter("labels cannot be asked of the past: history keeps none. Leave them out.")
+    if wanted.flapping:
+        raise BadFilter(
+            "flapping cannot be asked of the past: sort the timeline of that time by changes."
+        )
+    names = _names(store, wanted, at)
+    if len(names) > MAX_MATCHES:
+        return _one_page(store, wanted, names, at)
+    after = store.abandoned_after
+    every = states_at(store.cluster, names, at, abandoned_after=after)
+    states = [state for state in every if _matches(state, wanted)]
+    abandoned = sum(state.abandoned for state in states)
+    if wanted.abandoned:
+        states = [one for one in states if one.abandoned is (wanted.abandoned == "true")]
+    phases = Counter(state.standing.phase for state in states)
+    absent = _absent(store, wanted, {state.key for state in states}, at)
+    if wanted.phases:
+        states = [state for state in states if state.standing.phase.value in wanted.phases]
+    states.sort(key=_ORDERS.get(wanted.column, _by_name), reverse=wanted.descending)
+    number, place = wanted.page_of(len(states))
+    return FoundAsOf(
+        page=states[place],
+        number=number,
+        total=len(states),
+        whole=True,
+        phases=phases,
+        absent=absent,
+        abandoned=abandoned,
+    )
+
+
+def _absent(store: Store, wanted: LeaseFilter, there: Collection[ObjectName], at: datetime) -> int:
+    """Count the Leases of today that match by name and kind and were created later."""
+    if wanted.holder:
+        return 0  # their holder at that time is unknown
+    text = wanted.text.lower()
+    return sum(
+        lease.key not in there
+        and text in str(lease.key)
+        and wanted.namespace in ("", lease.key.namespace)
+        and (lease.lasting.lease.metadata.creation_timestamp or at) > at
+        for lease in store.select(wanted.kinds or tuple(Kind), tuple(Phase))
+    )
+
+
+def _one_page(
+    store: Store, wanted: LeaseFilter, names: Sequence[ObjectName], at: datetime
+) -> FoundAsOf:
+    if wanted.phases or wanted.holder or wanted.text or wanted.abandoned:
+        raise BadFilter(
+            f"{len(names):,} Leases are too many to search at an instant: choose a kind or a "
+            f"namespace that leaves {MAX_MATCHES:,} or fewer."
+        )
+    number, place = wanted.page_of(len(names))
+    page = states_at(store.cluster, names[place], at, abandoned_after=store.abandoned_after)
+    return FoundAsOf(page=page, number=number, total=len(names), whole=False, phases={})
+
+
+def _names(store: Store, wanted: LeaseFilter, at: datetime) -> list[ObjectName]:
+    living = store.select(wanted.kinds or tuple(Kind), tuple(Phase))
+    names = [lease.key for lease in living]
+    gone = gone_since(store.cluster, at, wanted.kinds)
+    if gone:
+        names = sorted(gone.union(names))
+    if wanted.namespace:
+        names = [name for name in names if name.namespace == wanted.namespace]
+    return names
+
+
+def _matches(state: State, wanted: LeaseFilter) -> bool:
+    holder = state.standing.holder or ""
+    if wanted.holder and not is_held_by(wanted.holder)(holder):
+        return False
+    text = wanted.text.lower()
+    return text in str(state.key) or text in holder.lower()
+
+
+def _severity(state: State) -> float:
+    return EXCUSED_SEVERITY if state.excused else PAST_SEVERITY.get(state.standing.phase, 9)
+
+
+def _by_name(state: State) -> Any:
+    return state.key.name, state.key.namespace
+
+
+def _by_since(state: State) -> Any:
+    """The longest-held first."""
+    since = state.standing.since
+    return since is None, since.timestamp() if since else 0.0, state.key
+
+
+_ORDERS: dict[str, Callable[[State], Any]] = {
+    "state": lambda state: (_severity(state), state.key),
+    "namespace": lambda state: state.key,
+    "name": _by_name,
+    "kind": lambda state: (state.kind, state.key),
+    "holder": lambda state: (state.standing.holder is None, state.standing.holder or "", state.key),
+    "held": _by_since,
+    "transitions": lambda state: (state.transitions or 0, state.key),
+}
+
+
+def row_as_of(cluster: str, state: State, at: datetime, now: datetime) -> dict[str, Any]:
+    standing, key = state.standing, state.key
+    url = lease_url(cluster, key)
+    return {
+        "key": str(key),
+        "namespace": key.namespace,
+        "name": key.name,
+        "shown": shown_name(cluster, key),
+        "url": f"{url}?{urlencode({'at': write_moment(at)})}",
+        "phase": standing.phase.value,
+        "excuse": _excuse(state),
+        "kind": state.kind.value,
+        "holder": holder_view(standing.holder),
+        "since": when(standing.since, now) if standing.since else "",
+        "stood_for": age((at - standing.since).total_seconds()) if standing.since else "",
+        "transitions": "" if state.transitions is None else thousands(state.transitions),
+    }
+
+
+def _excuse(state: State) -> str:
+    if not state.excused:
+        return ""
+    return ABANDONED if state.abandoned else MAY_BE_VACANT
+
+
+def board_as_of(
+    path: str,
+    wanted: LeaseFilter,
+    found: FoundAsOf,
+    *,
+    at: datetime,
+    now: datetime,
+    blind: UnwatchedTime | None,
+) -> dict[str, Any]:
+    links = LeaseLinks(path, wanted)
+    stood = (PastPhase.HELD, PastPhase.EXPIRED, PastPhase.VACANT) if found.whole else ()
+    return {
+        "at": write_moment(at),
+        "instant": at,
+        "moment": when(at, now, fine=bool(at.microsecond)),
+        "wanted": wanted,
+        "kept": links.kept("kind", "phase", "abandoned"),
+        "kinds": links.kinds(),
+        "phases": [links.phase(Phase(one.value), found.phases.get(one, 0)) for one in stood],
+        "abandoned": links.abandoned(found.abandoned) if found.whole else None,
+        "blind": why_blind(blind),
+        "absent": found.absent,
+        "whole": found.whole,
+        "pager": links.pager(found.number, found.total),
+        "path": path,
+        "now_url": links.url(at=None),
+        "json_url": links.json_url(page=1),
+    }
+
+
+def item_as_of(cluster: str, state: State, at: datetime, *, watched: bool) -> dict[str, Any]:
+    """As docs/api.md has it; what history does not keep is null."""
+    standing = state.standing
+    return {
+        "cluster": cluster,
+        "namespace": state.key.namespace,
+        "name": state.key.name,
+        "uid": state.uid,
+        "kind": state.kind.value,
+        "kind_reason": None,
+        "phase": standing.phase.value,
+        "holder": standing.holder,
+        "acquire_time": None,
+        "renew_time": None,
+        "observed_at": None,
+        "duration_seconds": None,
+        "transitions": state.transitions,
+        "cadence_seconds": None,
+        "expires_at": None,
+        "resource_version": None,
+        "abandoned": state.abandoned,
+        "may_be_vacant": state.may_be_vacant,
+        "flapping": None,
+        "as_of": format_microtime(at),
+        "since": microtime_or_none(standing.since),
+        "watched": watched,
+    }
+
+
+TEMPLATES = ("leases/as_of.html", "leases/_rows_as_of.html")
+
+
+def leases_as_of(
+    request: ClusterRequest,
+    cluster: str,
+    wanted: LeaseFilter,
+    *,
+    now: datetime,
+    answer_as: str,
+) -> HttpResponse:
+    """The list as of `?at=`, as a page or as JSON. Raises BadFilter."""
+    at = passed(read_moment(request.GET.get("at", ""), "at", now) or now, now)
+    wanted, blind = wanted.replace(at=at), blind_at(cluster, at, now)
+    found = find_as_of(request.cluster.store, wanted, at)
+    if answer_as == "json":
+        return _json(request, wanted, found, at, now, watched=blind is None)
+    context: dict[str, Any] = {
+        "board": board_as_of(request.path, wanted, found, at=at, now=now, blind=blind),
+        "rows": [row_as_of(cluster, state, at, now) for state in found.page],
+    }
+    return responses.page(request, *TEMPLATES, context, query=wanted.query())
+
+
+def refuse_as_of(request: ClusterRequest, refused: BadFilter) -> HttpResponse:
+    """Refuse an instant or a filter, and keep what was typed."""
+    now, query = clock.now(), request.GET
+    nothing = FoundAsOf(page=[], number=1, total=0, whole=True, phases={})
+    everything = LeaseFilter(at=now)
+    usual = board_as_of(request.path, everything, nothing, at=now, now=now, blind=None)
+    kept = usual | {"at": typed(query, "at"), "wanted": typed_texts(query)}
+    context = {"board": kept, "error": str(refused), "bad": refused.parameter}
+    return responses.page(request, *TEMPLATES, context, status=400)
+
+
+def _json(
+    request: ClusterRequest,
+    wanted: LeaseFilter,
+    found: FoundAsOf,
+    at: datetime,
+    now: datetime,
+    *,
+    watched: bool,
+) -> HttpResponse:
+    next_url = None
+    if found.number * wanted.limit < found.total:
+        path = ListLinks(request.path, wanted).json_url(page=found.number + 1)
+        next_url = request.build_absolute_uri(path)
+    items = [item_as_of(request.cluster.name, state, at, watched=watched) for state in found.page]
+    return responses.items(items, total=found.total, next_url=next_url, now=now)
+
+
+LIST_TEMPLATES = ("leases/index.html", "leases/_rows.html")
+MAX_NAME = 253  # characters, as Kubernetes has it
+
+
+@require_safe
+@viewer_required
+def leases(request: ClusterRequest, cluster: str) -> HttpResponse:
+    """The list as a page, as the part that a filter changes, or as JSON; with `?at=` as of then."""
+    now = clock.now()
+    try:
+        answer_as = responses.read_format(request)
+        wanted = read_filter(request.GET)
+        if request.GET.get("at"):
+            return leases_as_of(request, cluster, wanted, now=now, answer_as=answer_as)
+    except BadFilter as error:
+        return _refuse(request, error)
+    activity = running_board().activity(cluster)
+    store = request.cluster.store
+    as_of = request.cluster.as_of(now)
+    flappers = flappers_of(cluster, as_of)
+    busy = partial(_changes_of, activity, wanted.range, now)
+    found = find(store, wanted, flapping=flappers, busy=busy)
+    if answer_as == "json":
+        return _json_now(request, cluster, wanted, found, flappers, now)
+    unwatched = unwatched_by_hour(activity.watched, now)
+    context: dict[str, Any] = {
+        "board": board(request.path, wanted, found, store.namespaces()),
+        "rows": [
+            row_view(
+                cluster,
+                lease,
+                as_of,
+                hours=activity.of(lease.key, now),
+                unwatched=unwatched,
+                flapping=flappers.get(lease.key),
+            )
+            for lease in found.page
+        ],
+        "absent": _absent_now(request),
+        "rights": known_rights(request, wanted.namespace, ON_LIST),
+    }
+    return responses.page(request, *LIST_TEMPLATES, context, query=wanted.query())
+
+
+def _changes_of(activity: Activity, name: str, now: datetime) -> Mapping[ObjectName, int]:
+    """The number of changes in a range, by Lease. Hours count whole, but the last one."""
+    length = RANGES[name]
+    if length <= HOUR:
+        return activity.last_hour.totals(now - length)
+    return activity.totals(now, hours=length // HOUR)
+
+
+def _absent_now(request: ClusterRequest) -> dict[str, str]:
+    """The Lease of another cluster that this one does not have: see switch_view."""
+    namespace, _, name = typed(request.GET, "absent").partition("/")
+    if not name or request.cluster.store.get(ObjectName(namespace, name)) is not None:
+        return {}
+    return {"key": shortened(f"{namespace}/{name}", MAX_NAME), "name": name[:MAX_NAME]}
+
+
+def _refuse(request: ClusterRequest, refused: BadFilter) -> HttpResponse:
+    """Refuse a filter, keep what was typed, and show all Leases."""
+    error = str(refused)
+    if request.GET.get("format") == "json":
+        return responses.json({"error": error}, status=400)
+    if request.GET.get("at"):
+        return refuse_as_of(request, refused)
+    everything, store = LeaseFilter(), request.cluster.store
+    flappers = flappers_of(request.cluster.name, request.cluster.as_of(clock.now()))
+    found = find(store, everything, flapping=flappers)
+    usual = board(request.path, everything, found, store.namespaces())
+    kept = usual | {"wanted": typed_texts(request.GET)}
+    context = {"board": kept, "error": error}
+    return responses.page(request, *LIST_TEMPLATES, context, status=400)
+
+
+def _json_now(
+    request: ClusterRequest,
+    cluster: str,
+    wanted: LeaseFilter,
+    found: FoundLeases,
+    flappers: Flappers,
+    now: datetime,
+) -> HttpResponse:
+    return responses.items(
+        [lease_item(cluster, lease, flappers.get(lease.key)) for lease in found.page],
+        total=found.total,
+        next_url=responses.next_page_url(
+            request, number=found.number, limit=wanted.limit, total=found.total
+        ),
+        now=now,
+        known=request.cluster,
+    )

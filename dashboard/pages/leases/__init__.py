@@ -1,1 +1,0 @@
-"""The list of Leases, now or as of an instant."""

@@ -1,1 +1,0 @@
-"""All heartbeats in one node grid."""

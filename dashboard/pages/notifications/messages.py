@@ -1,0 +1,158 @@
+"""The log of messages; mutes and maintenance windows.
+
+The log of messages: what was sent, waits, failed or was held back.
+
+Mutes and maintenance windows: list, add, end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponseBase
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from dashboard import clock
+from dashboard.board import running_board
+from dashboard.forms.admin_form import PlainForm
+from dashboard.forms.fields import Area, Dropdown, LeaseField, TextLine
+from dashboard.pages.notifications.receivers import receivers_required
+from dashboard.parts.url_parameters import BadFilter, number, one_of, page_number, read_moment
+from leases.history import outbox as stored
+from leases.history.outbox import decode_message
+from leases.models import Notification, QuietTime, Receiver
+
+PER_PAGE = 50
+LARGEST = 2**31
+STATES = (
+    Notification.WAITING, Notification.SENT, Notification.FAILED, Notification.SILENCED,
+    Notification.WITHDRAWN,
+)  # fmt: skip
+
+
+@require_safe
+@receivers_required
+def notification_log(request: HttpRequest) -> HttpResponseBase:
+    """The newest first, of `?receiver=` and `?state=`."""
+    names = list(Receiver.objects.order_by("name").values_list("pk", "name"))
+    context = {"states": STATES, "names": names}
+    try:
+        state = one_of(request.GET, "state", ("", *STATES))
+        chosen = request.GET.get("receiver", "")
+        of = number(request.GET, "receiver", default=0, largest=LARGEST) if chosen else 0
+        wanted = page_number(request.GET)
+    except BadFilter as refused:
+        return render(
+            request, "notifications/log.html", context | {"error": str(refused)}, status=400
+        )
+    rows = Notification.objects.select_related("receiver").order_by("-made_at", "-pk")
+    if state:
+        rows = rows.filter(state=state)
+    if of:
+        rows = rows.filter(receiver=of)
+    page = Paginator(rows, PER_PAGE).get_page(wanted)
+    lines = [{"row": row, "message": decode_message(row.content)} for row in page]
+    shown = {"page": page, "lines": lines, "state": state, "chosen": of}
+    return render(request, "notifications/log.html", context | shown)
+
+
+MAX_REASON = 500
+MAX_LISTED = 500
+MAX_NUMBER = 2**63 - 1  # of a row, in the database
+
+
+class QuietForm(PlainForm):
+    """A mute, or a window. Empty fields mean all Leases, from now, until somebody ends it."""
+
+    cluster = forms.ChoiceField(label="Cluster", required=False, widget=Dropdown())
+    lease = LeaseField(help_text="Empty: all Leases.")
+    since = forms.CharField(
+        label="From, UTC",
+        required=False,
+        max_length=64,
+        widget=TextLine(mono=True, placeholder="2026-11-20T22:00, empty for now"),
+    )
+    until = forms.CharField(
+        label="To, UTC",
+        required=False,
+        max_length=64,
+        widget=TextLine(mono=True, placeholder="2026-11-21T02:00"),
+        help_text="Empty: until somebody ends it.",
+    )
+    reason = forms.CharField(label="Reason", max_length=MAX_REASON, widget=Area(rows=2))
+
+    def __init__(self, *args: Any, clusters: Iterable[str], now: datetime, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        choices = [("", "all clusters"), *((name, name) for name in clusters)]
+        self.fields["cluster"].choices = choices  # type: ignore[attr-defined]
+        self._now = now
+
+    def clean_since(self) -> datetime:
+        return self._moment("since") or self._now
+
+    def clean_until(self) -> datetime | None:
+        until = self._moment("until")
+        if until is not None and until <= self._now:
+            raise forms.ValidationError("This time has passed. Write a later one, with its day.")
+        return until
+
+    def clean(self) -> dict[str, Any]:
+        given: dict[str, Any] = super().clean() or {}
+        since, until = given.get("since"), given.get("until")
+        if since is not None and until is not None and until <= since:
+            self.add_error("until", "It must end after it begins.")
+        if QuietTime.objects.count() >= MAX_LISTED:
+            self.add_error("reason", f"There are {MAX_LISTED} of these. End some first.")
+        return given
+
+    def _moment(self, name: str) -> datetime | None:
+        try:
+            return read_moment(self.cleaned_data[name], name)
+        except BadFilter as error:
+            raise forms.ValidationError(str(error)) from error
+
+    def row(self, who: str) -> QuietTime:
+        given = self.cleaned_data
+        namespace, name = given["lease"]
+        return QuietTime(
+            cluster=given["cluster"],
+            namespace=namespace,
+            name=name,
+            since=given["since"],
+            until=given["until"],
+            reason=given["reason"],
+            who=who,
+        )
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@receivers_required
+def quiet_times(request: HttpRequest) -> HttpResponseBase:
+    """List those that have not ended; POST adds one. `?cluster=` and `?lease=` fill the form."""
+    now = clock.now()
+    clusters = running_board().clusters
+    initial = {name: request.GET.get(name, "")[:320] for name in ("cluster", "lease")}
+    data = request.POST if request.method == "POST" else None
+    form = QuietForm(data, initial=initial, clusters=clusters, now=now)
+    if form.is_valid():
+        stored.add(form.row(request.user.get_username()))
+        messages.success(request, "It is added. Messages are held back meanwhile.")
+        return redirect("quiet_times")
+    listed = [{"row": row, "active": row.since <= now} for row in stored.listed(now)]
+    context = {"form": form, "listed": listed}
+    return render(request, "notifications/quiet.html", context, status=422 if form.errors else 200)
+
+
+@require_POST
+@receivers_required
+def end_quiet_time(request: HttpRequest, number: int) -> HttpResponseBase:
+    if number <= MAX_NUMBER:
+        stored.end(number, clock.now())
+    messages.success(request, "It has ended. What goes on is sent now.")
+    return redirect("quiet_times")

@@ -1,0 +1,236 @@
+"""The overview: is anything wrong, and what just happened? And the ways to it.
+
+Everything that the overview shows; it is the same for every viewer.
+
+Is anything wrong, and what just happened?
+
+`/` leads to the overview of the first cluster.
+
+`/c/<cluster>/switch/?from=` leads from a page of another cluster to the same page here.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime, timedelta
+from functools import partial
+from itertools import chain, islice
+from typing import Any, Protocol
+from urllib.parse import unquote
+
+import msgspec
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, QueryDict
+from django.shortcuts import redirect, render
+from django.urls import Resolver404, resolve, reverse
+from django.views.decorators.http import require_safe
+
+from dashboard import clock
+from dashboard.access.guards import ClusterRequest, check_view, viewer_required
+from dashboard.board import running_board
+from dashboard.charts.bars import HoursChart, hours_chart
+from dashboard.charts.histograms import SHOWN, USUAL_DURATION, AgesChart, ages_chart, spans
+from dashboard.parts.attention import Attention, abandoned_line, attention, receiver_lines
+from dashboard.parts.change_sentence import change_line, recent_changes
+from dashboard.parts.flapping import Flappers, FlappingLeases
+from dashboard.parts.key_figures import Calm, Kpi, calm, kpis, last_day, with_elections
+from dashboard.parts.lease_row import RowView, row_view
+from dashboard.parts.node_summary import NodeSummarySource, orphans_of
+from leases.domain.cause.incident import Incident
+from leases.domain.change import HOLDER_CHANGES
+from leases.domain.figures import TROUBLE, severity
+from leases.domain.kind import Kind
+from leases.domain.lease import ObjectName
+from leases.domain.phase import Phase
+from leases.domain.watched_times import Connection
+from leases.history import find_changes
+from leases.history.deliveries import FailingReceiver
+from leases.history.refused_rows import RefusedValue
+from leases.tracking.store import Store
+from leases.tracking.tracked_lease import Tracked
+
+ELECTIONS = 15
+ATTENTION = 10
+AGES_EVERY = timedelta(seconds=4)
+SAMPLE = 1000  # heartbeats that are read to find the usual duration
+
+
+class OverviewSource(NodeSummarySource, Protocol):
+    """The part of a live channel that this module reads."""
+
+    ages: HeartbeatAges
+    flappers: FlappingLeases
+    refused: Callable[[datetime], Sequence[RefusedValue]]
+    failing_receivers: Callable[[], Sequence[FailingReceiver]]
+    going_on: Callable[[], Sequence[Incident]]
+
+
+class Overview(msgspec.Struct, frozen=True, kw_only=True):
+    """The parts of the page that change with a phase or a holder."""
+
+    cluster: str
+    connection: Connection
+    kpis: tuple[Kpi, ...]
+    attention: list[Attention]
+    more: int
+    abandoned: Attention | None
+    calm: Calm
+    elections: list[RowView]
+    election_total: int
+    hours: HoursChart
+
+
+def summary(watched: OverviewSource, now: datetime) -> Overview:
+    """Key figures, attention, elections and the day's changes of one cluster."""
+    store, activity = watched.store, watched.activity
+    cluster = store.cluster
+    elections = list(store.select((Kind.ELECTION,), tuple(Phase)))
+    counts = with_elections(store.counts(), elections)
+    flappers, excused = watched.flappers.at(now), store.excused()
+    lines = attention(
+        cluster,
+        store.select(tuple(Kind), TROUBLE),
+        flapping=[(one, how) for key, how in flappers.items() if (one := store.get(key))],
+        missed=list(activity.missed),
+        orphans=orphans_of(watched),
+        skipped=store.not_understood(),
+        nameless_at=store.nameless_at,
+        refused=watched.refused(now),
+        going_on=watched.going_on(),
+        now=now,
+    )
+    lines += receiver_lines(watched.failing_receivers(), now)
+    shown = sorted(elections, key=partial(_severity, flappers))
+    numbers = activity.of_kind(Kind.ELECTION, HOLDER_CHANGES, now)
+    day = last_day(sum(numbers), activity, elections, now)
+    return Overview(
+        cluster=cluster,
+        connection=store.connection,
+        kpis=kpis(cluster, counts, day, known=store.known, excused=excused),
+        attention=lines[:ATTENTION],
+        more=max(0, len(lines) - ATTENTION),
+        abandoned=abandoned_line(cluster, excused, store.abandoned_after, now),
+        calm=calm(store, counts),
+        elections=[
+            row_view(cluster, lease, now, flapping=flappers.get(lease.key))
+            for lease in shown[:ELECTIONS]
+        ],
+        election_total=len(elections),
+        hours=hours_chart(numbers, now, what="Changes of holder", blind=day.watched.spans),
+    )
+
+
+def _severity(flappers: Flappers, lease: Tracked) -> float:
+    return severity(lease.phase, flaps=lease.key in flappers, excused=lease.excused)
+
+
+class HeartbeatAges:
+    """Caches the chart of ages for a few seconds, because it reads every heartbeat."""
+
+    def __init__(self) -> None:
+        self._kept: tuple[datetime, AgesChart] | None = None
+
+    def of(self, store: Store, now: datetime) -> AgesChart:
+        kept = self._kept
+        if kept is None or abs(now - kept[0]) >= AGES_EVERY:
+            kept = self._kept = (now, heartbeat_ages(store, now))
+        return kept[1]
+
+
+def heartbeat_ages(store: Store, now: datetime) -> AgesChart:
+    beats = {phase: list(store.select((Kind.HEARTBEAT,), (phase,))) for phase in SHOWN}
+    duration = _usual_duration(chain.from_iterable(beats.values()))
+    ages = {
+        phase: [(now - beat.observed_at).total_seconds() for beat in some]
+        for phase, some in beats.items()
+    }
+    return ages_chart(spans(ages, duration), duration, of="heartbeats")
+
+
+def _usual_duration(beats: Iterable[Tracked]) -> float:
+    found = Counter(
+        seconds
+        for beat in islice(beats, SAMPLE)
+        if (seconds := beat.lasting.lease.spec.lease_duration_seconds)
+    )
+    return float(found.most_common(1)[0][0]) if found else USUAL_DURATION
+
+
+FEED = 12
+
+
+@require_safe
+@viewer_required
+def overview(request: ClusterRequest, cluster: str) -> HttpResponse:
+    """Key figures, attention, elections, two pictures and the newest changes of one cluster."""
+    now = clock.now()
+    as_of = request.cluster.as_of(now)
+    hub = running_board().publisher.hubs[cluster]
+    feed_seq, newest = recent_changes(cluster, FEED)
+    context: dict[str, Any] = {
+        "view": summary(hub, as_of),
+        "chart": hub.ages.of(hub.store, as_of),
+        "changes": [change_line(change, now) for change in newest],
+        "feed_seq": feed_seq,
+    }
+    return render(request, "overview/index.html", context)
+
+
+@require_safe
+def home(request: HttpRequest) -> HttpResponseBase:
+    """Redirect to the first configured cluster. A stranger does not learn its name."""
+    refusal = check_view(request)
+    if refusal is not None:
+        return refusal
+    return redirect("overview", cluster=next(iter(running_board().clusters)))
+
+
+PAGES = (
+    "leases", "new_lease", "timeline", "holders", "nodes", "incidents", "near_misses",
+    "reliability", "history", "stretch",
+)  # fmt: skip
+# A cursor is a place in one list, and a holder's identity belongs to one cluster.
+DROPPED = ("page", "before", "holder", "absent", "format")
+
+
+@require_safe
+@viewer_required
+def switch(request: ClusterRequest, cluster: str) -> HttpResponseBase:
+    """Redirect to the same page with the filters that make sense here."""
+    return redirect(same_page(cluster, request.cluster.store, request.GET.get("from", "")))
+
+
+def same_page(cluster: str, store: Store, address: str) -> str:
+    """The URL in `cluster` for the path and query of a page; the overview if it has no such page.
+
+    A Lease that the cluster never had leads to its list of Leases, which says so.
+    """
+    path, _, query = address.partition("?")
+    path, kept = unquote(path), QueryDict(query, mutable=True)
+    try:
+        found = resolve(path)
+    except Resolver404:
+        return reverse("overview", args=[cluster])
+    for name in DROPPED:
+        kept.pop(name, None)
+    if kept.get("namespace") not in store.namespaces():
+        kept.pop("namespace", None)
+    page, parts = found.url_name, [cluster]
+    if "namespace" in found.kwargs and "\0" not in path:
+        key = ObjectName(found.kwargs["namespace"], found.kwargs["name"])
+        if _knows(store, key):
+            page, parts = "lease", [cluster, key.namespace, key.name]
+        else:
+            page, kept = "leases", QueryDict(mutable=True)
+            kept["absent"] = str(key)
+    elif page not in PAGES:
+        page, kept = "overview", QueryDict()
+    url = reverse(str(page), args=parts)
+    return f"{url}?{kept.urlencode()}" if kept else url
+
+
+def _knows(store: Store, key: ObjectName) -> bool:
+    """Whether the Lease is there, or was: its page then shows its history."""
+    if store.get(key) is not None:
+        return True
+    return bool(find_changes.of_lease(store.cluster, key.namespace, key.name, 1))

@@ -1,1 +1,0 @@
-"""Is anything wrong, and what just happened?"""

@@ -1,0 +1,213 @@
+"""Who has an account: add somebody, give a role, reset a password, end sessions, deactivate.
+
+The form that adds a person.
+
+The people page, and the page of one person with everything that an admin may do there.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any, cast
+
+from django import forms
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth.models import User
+from django.contrib.auth.validators import UnicodeUsernameValidator
+from django.core.exceptions import PermissionDenied
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
+
+from dashboard.access import accounts
+from dashboard.access.accounts import Admin, end_sessions, open_sessions
+from dashboard.access.guards import check_view
+from dashboard.access.roles import MANAGE_PEOPLE, ROLES, LastAdmin, grantable_groups, may_manage
+from dashboard.access.security_log import full_address
+from dashboard.forms.admin_form import PlainForm
+from dashboard.forms.fields import Dropdown, TextLine
+from dashboard.parts.formatting import counted
+
+NOT_YOURS = "This is no role that you can give. Choose one of the list."
+
+
+class NewPersonForm(PlainForm):
+    """The name and the role of somebody new."""
+
+    username = forms.CharField(
+        label="Name",
+        max_length=150,
+        widget=TextLine(),
+        help_text="To sign in with. You get a sign-in link to hand over.",
+        validators=[UnicodeUsernameValidator()],
+        error_messages={"required": "Write the name to sign in with."},
+    )
+    role = forms.ChoiceField(
+        label="Role",
+        widget=Dropdown(),
+        help_text="operator reads everything; admin also edits Leases and manages people.",
+        error_messages={
+            "required": "Choose a role: without one this person sees nothing.",
+            "invalid_choice": NOT_YOURS,
+        },
+    )
+
+    def __init__(self, *args: Any, roles: Iterable[str], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["role"].choices = [(name, name) for name in roles]  # type: ignore[attr-defined]
+
+    def clean_username(self) -> str:
+        name: str = User.normalize_username(self.cleaned_data["username"])
+        if User.objects.filter(username__iexact=name).exists():
+            raise forms.ValidationError("There is a person of this name already; choose another.")
+        return name
+
+
+PER_PAGE = 100
+
+
+class BadAction(ValueError):
+    """The form asks for what cannot be done; the text says why."""
+
+
+def _check(request: HttpRequest) -> HttpResponseBase | None:
+    refusal = check_view(request)
+    if refusal is None and not request.user.has_perm(MANAGE_PEOPLE):
+        raise PermissionDenied(f"{request.user} may not manage people. Ask an admin.")
+    return refusal
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def people(request: HttpRequest) -> HttpResponseBase:
+    """List everybody. POST adds somebody and shows the sign-in link only once."""
+    refusal = _check(request)
+    if refusal is not None:
+        return refusal
+    roles, initial = _roles(request), {"role": "operator"}
+    form = NewPersonForm(
+        request.POST if request.method == "POST" else None, roles=roles, initial=initial
+    )
+    added: dict[str, Any] = {}
+    status = 422 if form.errors else 200
+    if form.is_valid():
+        user, token = accounts.add_person(
+            form.cleaned_data["username"], form.cleaned_data["role"], _admin(request)
+        )
+        added = {"added": user, "link": _link(request, token)}
+        form = NewPersonForm(roles=roles, initial=initial)
+    everybody = User.objects.select_related("person").prefetch_related("groups")
+    pages = Paginator(everybody.order_by("-is_active", "username"), PER_PAGE)
+    page = pages.get_page(request.GET.get("page"))
+    sessions = Counter(one.user_id for one in open_sessions())
+    rows = [{"person": user, **_shown(user), "sessions": sessions[user.pk]} for user in page]
+    context = {"rows": rows, "page": page, "form": form, **added}
+    return render(request, "people/index.html", context, status=status)
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def person(request: HttpRequest, number: int) -> HttpResponseBase:
+    """One person. POST does what its `action` names."""
+    refusal = _check(request)
+    if refusal is not None:
+        return refusal
+    user = get_object_or_404(User.objects.select_related("person"), pk=number)
+    manageable = may_manage(cast("User", request.user), user)
+    if request.method != "POST":
+        return _page_of(request, user, manageable)
+    if not manageable:
+        raise PermissionDenied(f"{user} may do more than you: a superuser manages this account.")
+    problem, link = "", ""
+    try:
+        link = _act(request, user)
+    except (LastAdmin, BadAction) as error:
+        problem = str(error)
+        user.refresh_from_db()
+    if problem or link:
+        return _page_of(request, user, manageable, problem=problem, link=link)
+    return redirect("person", number=user.pk)
+
+
+def _act(request: HttpRequest, user: User) -> str:
+    """Returns the address of a sign-in link that was made. Raises LastAdmin, BadAction."""
+    by, action = _admin(request), request.POST.get("action")
+    if action == "role":
+        said = _give_role(request, user, by)
+    elif action == "deactivate":
+        accounts.deactivate(user, by)
+        said = f"{user} is deactivated. All sessions have ended."
+    elif action == "activate":
+        accounts.activate(user, by)
+        said = f"{user} may sign in again."
+    elif action == "reset":
+        return _link(request, accounts.reset_password(user, by))
+    elif action == "proxy":
+        accounts.open_for_proxy(user, by)
+        said = f"The proxy signs {user} in from now on."
+    elif action == "end":
+        ended = end_sessions(user, request.POST.get("session") or None)
+        said = f"{counted(ended, 'session')} of {user} ended."
+    else:
+        raise BadAction("Choose what to do by one of the buttons.")
+    messages.success(request, said)
+    return ""
+
+
+def _give_role(request: HttpRequest, user: User, by: Admin) -> str:
+    role = request.POST.get("role", "")
+    if role not in ("", *_roles(request)) or not _shown(user)["may_get_role"]:
+        raise BadAction(NOT_YOURS)
+    accounts.set_role(user, role, by)
+    return f"{user} has {f'the role {role}' if role else 'no role'} now."
+
+
+def _page_of(
+    request: HttpRequest, user: User, manageable: bool, *, problem: str = "", link: str = ""
+) -> HttpResponse:
+    own = request.session.session_key
+    context = {
+        "person": user,
+        **_shown(user),
+        "manageable": manageable,
+        "sessions": [one for one in open_sessions(own) if manageable and one.user_id == user.pk],
+        "roles": _roles(request),
+        "proxy_is_set": bool(settings.LEASEBOARD.proxy_addresses),
+        "problem": problem,
+        "link": link,
+    }
+    return render(request, "people/person.html", context, status=400 if problem else 200)
+
+
+def _shown(user: User) -> dict[str, Any]:
+    """The facts about an account on both pages, and whether its role is given here."""
+    groups = sorted(group.name for group in user.groups.all())
+    known = getattr(user, "person", None)
+    by_proxy = known is not None and known.by_proxy
+    by_groups = by_proxy and bool(settings.LEASEBOARD.proxy_roles)
+    return {
+        "role_name": next((role for role in ("admin", "operator") if role in groups), ""),
+        "groups": [name for name in groups if name not in ROLES],
+        "by_proxy": by_proxy,
+        "may_get_role": not user.is_superuser and not by_groups,
+        "last_seen": (known is not None and known.last_seen_at) or user.last_login,
+    }
+
+
+def _roles(request: HttpRequest) -> list[str]:
+    """Those of the two roles that this admin may give."""
+    mine = grantable_groups(cast("User", request.user)).filter(name__in=ROLES)
+    return sorted(mine.values_list("name", flat=True), reverse=True)
+
+
+def _admin(request: HttpRequest) -> Admin:
+    return Admin(request.user.get_username(), full_address(request.META.get("REMOTE_ADDR")))
+
+
+def _link(request: HttpRequest, token: str) -> str:
+    return request.build_absolute_uri(reverse("sign_in_by_link", args=[token]))

@@ -1,1 +1,0 @@
-"""Reliability: how long elections had no holder, by day, week and quarter."""

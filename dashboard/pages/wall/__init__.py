@@ -1,1 +1,0 @@
-"""The wall display of a room."""

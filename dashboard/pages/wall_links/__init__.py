@@ -1,1 +1,0 @@
-"""Links that open the wall without a login."""

@@ -1,1 +1,0 @@
-"""How a page answers, and what it shows around its content. Tests: tests/pages."""

@@ -1,0 +1,323 @@
+"""Who holds what now, whose terms ended lately, and which holders a URL asks for.
+
+Read from a URL which holders are wanted.
+
+Who holds what now, and whose terms ended lately. Made only while somebody asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from functools import lru_cache
+
+import msgspec
+from django.http import QueryDict
+
+from dashboard.parts.answer_cache import AnswerCache
+from dashboard.parts.time_range import RANGES
+from dashboard.parts.url_parameters import (
+    LARGEST_PAGE,
+    BadFilter,
+    ListFilter,
+    number,
+    one_of,
+    page_number,
+    sort_by,
+    text,
+    words,
+)
+from leases.domain.holder_identity import split_holder
+from leases.domain.kind import NODE_LEASES, Kind, owner_node
+from leases.domain.lease import ObjectName
+from leases.domain.phase import Phase
+from leases.history.states_as_of import EndedTerms, Past, ended_terms
+from leases.tracking.store import Store
+from leases.tracking.tracked_lease import Tracked
+
+PAGE_SIZE = 25
+USUAL_RANGE = "24h"
+HOST, IDENTITY = GROUPS = ("host", "identity")
+DOWN, NAME, TERMS = SORTS = ("down", "name", "terms")
+NOW, PAST = HOLDS = ("now", "past")
+# Without heartbeats: nodes that hold only their own are counted, not listed.
+KINDS = (Kind.ELECTION, Kind.LOCK, Kind.IDENTITY, Kind.UNKNOWN)
+
+
+class HolderFilter(ListFilter, frozen=True, kw_only=True):
+    """An empty field filters nothing. `text` is part of an identity or of the name of a held Lease;
+    `holds` is "now" for holders of today, "past" for former ones.
+    """
+
+    PARAMETERS = {
+        "text": "q", "holds": "holds", "kinds": "kind", "group": "group", "range": "range",
+        "sort": "sort", "limit": "limit", "page": "page",
+    }  # fmt: skip
+    text: str = ""
+    kinds: tuple[Kind, ...] = ()
+    group: str = HOST
+    holds: str = ""
+    range: str = USUAL_RANGE
+    sort: str = DOWN
+    limit: int = PAGE_SIZE
+
+
+def read_holder_filter(query: QueryDict) -> HolderFilter:
+    """Raises BadFilter."""
+    kinds = words(query, "kind", Kind)
+    if Kind.HEARTBEAT in kinds:
+        choices = ", ".join(KINDS)
+        raise BadFilter(f"kind cannot be 'heartbeat' here: use one of {choices}, or nodes/.")
+    return HolderFilter(
+        text=text(query, "q"),
+        kinds=kinds,
+        group=one_of(query, "group", GROUPS, HOST),
+        holds=one_of(query, "holds", ("", *HOLDS), ""),
+        range=one_of(query, "range", tuple(RANGES), USUAL_RANGE),
+        sort=sort_by(query, SORTS),
+        page=page_number(query),
+        limit=number(query, "limit", default=PAGE_SIZE, largest=LARGEST_PAGE),
+    )
+
+
+MAX_KEPT = 512  # characters of an identity whose host is kept
+MAX_NODES = 200  # that a search finds by their heartbeat alone
+HELD = (Phase.HELD, Phase.LATE, Phase.UNTIMED)  # whose holder's death is felt
+
+
+class HolderSummary(msgspec.Struct, kw_only=True, gc=False):
+    """A host or an identity: what it holds now, what it held before, and its own heartbeat."""
+
+    name: str
+    identities: dict[str, None]
+    holds: list[Tracked]
+    ended: list[EndedTerms]
+    heartbeat: Tracked | None = None
+
+    @property
+    def takes_down(self) -> int:
+        """How many Leases lose a valid holder with it."""
+        return sum(tracked.phase in HELD for tracked in self.holds)
+
+    @property
+    def terms(self) -> int:
+        return sum(ended.terms for ended in self.ended) + len(self.holds)
+
+
+class Figures(msgspec.Struct, frozen=True, kw_only=True):
+    """Of all holders of the kinds wanted. `single`: Leases that had no other host in the range;
+    `stranded`: those held by a node whose own heartbeat has expired.
+    """
+
+    held: int
+    leases: int
+    holders_now: int
+    holders: int
+    largest: HolderSummary | None
+    single: int
+    stranded: int
+    nodes: int  # that hold nothing but their own heartbeat
+
+
+class FoundHolders(msgspec.Struct, frozen=True):
+    """One page of holders. `since` is where the range begins that history could be read for."""
+
+    page: list[HolderSummary]
+    number: int
+    total: int
+    figures: Figures
+    since: datetime
+
+
+class _Grouped:
+    """The holders of some kinds, grouped in one way, over one range. Any thread may ask: what is
+    made when it is asked for first is put in place whole, and made twice at worst.
+    """
+
+    def __init__(
+        self, holders: dict[str, HolderSummary], figures: Figures, since: datetime
+    ) -> None:
+        self.by_name = holders
+        self.figures = figures
+        self.since = since
+        self._sorted: dict[str, list[HolderSummary]] = {}
+        self._texts: dict[str, str] | None = None
+
+    def sorted(self, column: str) -> list[HolderSummary]:
+        """All of them in the order of a column."""
+        known = self._sorted.get(column)
+        if known is None:
+            known = self._sorted[column] = sorted(self.by_name.values(), key=_ORDERS[column])
+        return known
+
+    def contains(self, holder: HolderSummary, text: str) -> bool:
+        """Whether a small-lettered text is part of an identity or of a Lease's name it holds."""
+        texts = self._texts
+        if texts is None:
+            texts = self._texts = {one.name: _text(one) for one in self.by_name.values()}
+        return text in texts[holder.name]
+
+
+class Holdings:
+    """One cluster's holders. Any thread may ask."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._now: AnswerCache[tuple[Tracked, ...]] = AnswerCache()
+        self._past: AnswerCache[Past] = AnswerCache()
+        self._hosts: AnswerCache[dict[str, list[Tracked]]] = AnswerCache()
+        self._groups: AnswerCache[_Grouped] = AnswerCache()
+
+    def find(self, wanted: HolderFilter, now: datetime) -> FoundHolders:
+        """The page that is wanted (the last one, if there are fewer)."""
+        choice = (frozenset(wanted.kinds), wanted.group, wanted.range)
+        grouped = self._groups.get(choice, lambda: self._group(wanted, now))
+        some = [one for one in grouped.sorted(wanted.column) if _wants(one, wanted, grouped)]
+        if wanted.text and not wanted.holds and not wanted.kinds:
+            some += _nodes(self._store, grouped.by_name, wanted)
+            some.sort(key=_ORDERS[wanted.column])
+        if wanted.descending:
+            some.reverse()
+        number, place = wanted.page_of(len(some))
+        return FoundHolders(some[place], number, len(some), grouped.figures, grouped.since)
+
+    def _group(self, wanted: HolderFilter, now: datetime) -> _Grouped:
+        since = now - RANGES[wanted.range]
+        past = self._past.get(wanted.range, lambda: ended_terms(self._store.cluster, KINDS, since))
+        held = self._held()
+        holders = _grouped(held, past, wanted)
+        for holder in holders.values():
+            holder.heartbeat = heartbeat_of(self._store, holder.name)
+        return _Grouped(holders, _figures(self._store, holders, held, past, wanted), past.since)
+
+    def beside(self, tracked: Tracked) -> list[Tracked]:
+        """What else the host of a Lease's holder holds now, its own heartbeat last."""
+        host = _host_in(tracked) if tracked.holder else None
+        if host is None:
+            return []
+        others = self._hosts.get("by host", self._by_host).get(host, [])
+        heartbeat = heartbeat_of(self._store, host)
+        found = [*others, heartbeat] if heartbeat is not None else others
+        return [other for other in found if other.key != tracked.key]
+
+    def _held(self) -> tuple[Tracked, ...]:
+        """Every Lease that names a holder, but heartbeats."""
+        select = self._store.select
+        return self._now.get(
+            "held", lambda: tuple(t for t in select(KINDS, tuple(Phase)) if t.holder is not None)
+        )
+
+    def _by_host(self) -> dict[str, list[Tracked]]:
+        hosts: dict[str, list[Tracked]] = {}
+        for tracked in self._held():
+            hosts.setdefault(_host_in(tracked), []).append(tracked)
+        return hosts
+
+
+def host_of(identity: str) -> str:
+    """The host in a holder's identity, or all of it where it names none."""
+    return _host_of(identity) if len(identity) <= MAX_KEPT else _host_of.__wrapped__(identity)
+
+
+def _host_in(tracked: Tracked) -> str:
+    """The host of a Lease's holder; a Lease that a Node owns may have it behind another word."""
+    identity, node = tracked.holder or "", owner_node(tracked.lasting.lease)
+    return host_of(identity) if node is None else split_holder(identity, node).host or identity
+
+
+@lru_cache(maxsize=1 << 16)
+def _host_of(identity: str) -> str:
+    return split_holder(identity).host or identity
+
+
+def heartbeat_of(store: Store, host: str) -> Tracked | None:
+    """The heartbeat of a host, if it is a node."""
+    known = store.get(ObjectName(NODE_LEASES, host))
+    return known if known is not None and known.kind is Kind.HEARTBEAT else None
+
+
+def _grouped(held: Sequence[Tracked], past: Past, wanted: HolderFilter) -> dict[str, HolderSummary]:
+    holders: dict[str, HolderSummary] = {}
+    of = host_of if wanted.group == HOST else str
+
+    def holder(identity: str) -> HolderSummary:
+        name = of(identity)
+        one = holders.get(name)
+        if one is None:
+            one = holders[name] = HolderSummary(name=name, identities={}, holds=[], ended=[])
+        one.identities[identity] = None
+        return one
+
+    kinds = wanted.kinds or KINDS
+    for tracked in held:
+        if tracked.kind in kinds and tracked.holder is not None:
+            holder(tracked.holder).holds.append(tracked)
+    for ended in past.ended:
+        if ended.kind in kinds:
+            holder(ended.holder).ended.append(ended)
+    return holders
+
+
+def _figures(
+    store: Store,
+    holders: dict[str, HolderSummary],
+    held: Sequence[Tracked],
+    past: Past,
+    wanted: HolderFilter,
+) -> Figures:
+    kinds = wanted.kinds or KINDS
+    present = [holder for holder in holders.values() if holder.holds]
+    valid = [tracked for tracked in held if tracked.kind in kinds and tracked.phase in HELD]
+    others = {(ended.key, host_of(ended.holder)) for ended in past.ended}
+    hosts = {(tracked.key, host_of(tracked.holder or "")) for tracked in valid}
+    changed = {key for key, _ in others - hosts}
+    heartbeats = sum(store.counts().get(Kind.HEARTBEAT, {}).values())
+    return Figures(
+        held=len(valid),
+        leases=sum(sum(store.counts().get(kind, {}).values()) for kind in kinds),
+        holders_now=len(present),
+        holders=len(holders),
+        largest=min(present, key=_ORDERS[DOWN], default=None),
+        single=sum(tracked.key not in changed for tracked in valid),
+        stranded=sum(h.takes_down for h in present if _dead(h)),
+        nodes=max(0, heartbeats - sum(holder.heartbeat is not None for holder in present)),
+    )
+
+
+def _dead(holder: HolderSummary) -> bool:
+    return holder.heartbeat is not None and holder.heartbeat.phase is Phase.EXPIRED
+
+
+def _nodes(
+    store: Store, known: Mapping[str, HolderSummary], wanted: HolderFilter
+) -> list[HolderSummary]:
+    """The nodes of a search that hold nothing but their own heartbeat."""
+    text = wanted.text.lower()
+    found: list[HolderSummary] = []
+    for tracked in store.of_namespace(NODE_LEASES):
+        name = tracked.key.name
+        if text in name and tracked.kind is Kind.HEARTBEAT and name not in known:
+            alone = HolderSummary(name=name, identities={name: None}, holds=[], ended=[])
+            alone.heartbeat = tracked
+            found.append(alone)
+            if len(found) == MAX_NODES:
+                break
+    return found
+
+
+def _wants(holder: HolderSummary, wanted: HolderFilter, grouped: _Grouped) -> bool:
+    if wanted.holds and bool(holder.holds) != (wanted.holds == NOW):
+        return False
+    return not wanted.text or grouped.contains(holder, wanted.text.lower())
+
+
+def _text(holder: HolderSummary) -> str:
+    names = (str(tracked.key) for tracked in holder.holds)
+    return "\n".join((*holder.identities, *names)).lower()
+
+
+_ORDERS: dict[str, Callable[[HolderSummary], tuple[object, ...]]] = {
+    DOWN: lambda holder: (-holder.takes_down, -len(holder.holds), -holder.terms, holder.name),
+    NAME: lambda holder: (holder.name,),
+    TERMS: lambda holder: (-holder.terms, holder.name),
+}

@@ -1,1 +1,0 @@
-"""What is known of a cluster, and what is kept because it costs. Tests: tests/parts."""

@@ -1,0 +1,198 @@
+"""The head of a Lease's page: who holds it, why it is in its phase, what if the holder died.
+
+What happens to a Lease if its holder dies, in words that claim no more than the Lease says.
+
+The head of a Lease's page: who holds it, why it is in its phase, what if the holder died.
+
+A Lease as YAML in the order of the API, and the difference of two.
+"""
+
+from __future__ import annotations
+
+import difflib
+from datetime import datetime
+from typing import Any
+
+import msgspec
+import yaml
+from django.urls import reverse
+
+from dashboard.parts.formatting import age, clock, seconds
+from dashboard.parts.lease_row import (
+    RowView,
+    WhyPart,
+    excuse_in_full,
+    row_view,
+    skipped_in_full,
+    why,
+)
+from dashboard.parts.names import HolderView, holder_view
+from dashboard.parts.page_links import LAST_HOUR, history_url, holder_url, timeline_url
+from leases.domain.election import STRETCH, Forecast, Outlook, end_of_term, forecast
+from leases.domain.figures import Flapping
+from leases.domain.kind import NODE_LEASES, Kind
+from leases.domain.phase import Phase, explain
+from leases.tracking.tracked_lease import Tracked
+
+
+class Bound(msgspec.Struct, frozen=True):
+    """Seconds from now as text; it is over `left` seconds after the last renewal."""
+
+    text: str
+    left: float
+
+
+class ForecastView(msgspec.Struct, frozen=True):
+    """One sentence around its bounds, and the facts behind it."""
+
+    before: str
+    bounds: tuple[Bound, ...]
+    after: str
+    basis: str
+
+
+_GRACE = "kube-controller-manager has a grace period of its own, 40 to 50 s by default"
+_NOBODY_ELSE = {
+    Outlook.HEARTBEAT: "Nobody else acquires a heartbeat: what follows is up to those who watch it",
+    Outlook.IDENTITY: "Nobody else acquires an identity: once expired it is left to be deleted",
+}
+_UNKNOWN = "A Lease does not say whether another contender is running."
+
+
+def forecast_view(tracked: Tracked, now: datetime) -> ForecastView:
+    seen = forecast(tracked)
+    if seen.outlook is Outlook.STUCK:
+        text = "If the holder died now, nobody could acquire it: it cannot run out"
+        return ForecastView(f"{text}, it must be given back or edited.", (), "", "")
+    if seen.outlook in _NOBODY_ELSE:
+        return _of_one_holder(tracked, seen, now)
+    if tracked.phase in (Phase.EXPIRED, Phase.VACANT):
+        return _open(seen, now)
+    return _held(tracked, seen, now)
+
+
+def _held(tracked: Tracked, seen: Forecast, now: datetime) -> ForecastView:
+    bounds = _bounds(tracked, seen, now)
+    if seen.outlook is Outlook.COORDINATED:
+        before = "If the holder died now, the API server may give it to another candidate in about "
+    else:
+        before = "If the holder died now, others may acquire it in about "
+    after = " at the earliest." if len(bounds) == 1 else "."
+    return ForecastView(before, bounds, after, _basis(seen))
+
+
+def _open(seen: Forecast, now: datetime) -> ForecastView:
+    since = f"since {clock(seen.earliest)}" if seen.earliest else "now"
+    if seen.latest is None:
+        return ForecastView(f"Others may acquire it {since}.", (), "", _basis(seen))
+    wait = (seen.latest - now).total_seconds()
+    by = f"should have by {clock(seen.latest)}" if wait > 0 else f"had until {clock(seen.latest)}"
+    if seen.outlook is Outlook.COORDINATED:
+        said = f"The API server may give it to a candidate {since}, and {by} if one answers."
+    else:
+        said = f"Others may acquire it {since}; a contender of client-go that runs {by}."
+    return ForecastView(said, (), "", _basis(seen))
+
+
+def _of_one_holder(tracked: Tracked, seen: Forecast, now: datetime) -> ForecastView:
+    basis = f"{_NOBODY_ELSE[seen.outlook]}."
+    if tracked.key.namespace == NODE_LEASES:
+        basis = f"{_NOBODY_ELSE[seen.outlook]}; {_GRACE}."
+    if tracked.phase is Phase.VACANT:
+        return ForecastView("Nobody holds it.", (), "", basis)
+    if seen.earliest is None:
+        return ForecastView("If the holder died now, this would never expire.", (), "", basis)
+    if tracked.phase is Phase.EXPIRED:
+        return ForecastView(f"It ran out at {clock(seen.earliest)}.", (), "", basis)
+    bounds = _bounds(tracked, seen, now)
+    return ForecastView("If the holder died now, it would expire in ", bounds, ".", basis)
+
+
+def _bounds(tracked: Tracked, seen: Forecast, now: datetime) -> tuple[Bound, ...]:
+    return tuple(
+        Bound(age((moment - now).total_seconds()), (moment - tracked.observed_at).total_seconds())
+        for moment in (seen.earliest, seen.latest)
+        if moment is not None
+    )
+
+
+def _basis(seen: Forecast) -> str:
+    if seen.outlook is Outlook.COORDINATED:
+        return (
+            "Its controller judges by renewTime, looks again within 5 s, "
+            "and gives the candidates up to 5 s to answer."
+        )
+    if seen.outlook is not Outlook.CONTENDED or seen.retry_seconds is None:
+        return f"How often others look is not known of a Lease of this kind. {_UNKNOWN}"
+    retry = seen.retry_seconds
+    learned = "learned from the renewals" if seen.learned else "assumed from the duration"
+    return (
+        f"Contenders of client-go look every {seconds(round(retry, 1))} to "
+        f"{seconds(round(STRETCH * retry, 1))} ({learned}) and wait out the duration from the "
+        f"renewal they saw last. {_UNKNOWN}"
+    )
+
+
+class LeaseView(msgspec.Struct, frozen=True, kw_only=True):
+    """`why` and `forecast` count from `observed` (epoch s); `successor` is the preferred holder."""
+
+    row: RowView
+    edit_url: str
+    holder_url: str
+    timeline_url: str
+    observed: float
+    why: tuple[WhyPart, ...]
+    forecast: ForecastView
+    successor: HolderView | None
+    excuse: str
+    every: str
+    expired_for: str
+    expired_since: float | None
+    last_hour_url: str
+
+
+def lease_view(
+    cluster: str, tracked: Tracked, now: datetime, *, flapping: Flapping | None = None
+) -> LeaseView:
+    meta = tracked.lease.metadata
+    expired = tracked.phase is Phase.EXPIRED
+    skipped = skipped_in_full(tracked, now)
+    return LeaseView(
+        row=row_view(cluster, tracked, now, flapping=flapping),
+        edit_url=reverse("lease_edit", args=[cluster, meta.namespace, meta.name]),
+        holder_url=_holder_url(cluster, tracked),
+        timeline_url=timeline_url(cluster, tracked.key, tracked.kind),
+        observed=tracked.observed_at.timestamp(),
+        why=(WhyPart(skipped),) if skipped else why(explain(tracked, now)),
+        forecast=forecast_view(tracked, now),
+        successor=holder_view(end_of_term(tracked.lease)),
+        excuse=excuse_in_full(tracked),
+        every=seconds(tracked.cadence_seconds) if tracked.cadence_seconds else "",
+        expired_for=age((now - tracked.phase_since).total_seconds()) if expired else "",
+        expired_since=tracked.phase_since.timestamp() if expired else None,
+        last_hour_url=history_url(cluster, tracked.key, LAST_HOUR),
+    )
+
+
+def _holder_url(cluster: str, tracked: Tracked) -> str:
+    """Holders lists no heartbeats."""
+    if tracked.holder is None:
+        return ""
+    return holder_url(cluster, tracked.holder, in_leases=tracked.kind is Kind.HEARTBEAT)
+
+
+def to_yaml(item: dict[str, Any]) -> str:
+    """Keys in their given order, no aliases, no line folding."""
+    return yaml.safe_dump(item, sort_keys=False, allow_unicode=True, width=1000)
+
+
+def without_managed_fields(item: dict[str, Any]) -> dict[str, Any]:
+    """The same object without managedFields, which would bury the rest."""
+    metadata = {k: v for k, v in item.get("metadata", {}).items() if k != "managedFields"}
+    return {**item, "metadata": metadata}
+
+
+def diff_lines(before: str, after: str) -> list[tuple[str, str]]:
+    """The lines of both texts with their sign: " ", "-" or "+"."""
+    lines = difflib.ndiff(before.splitlines(), after.splitlines())
+    return [(line[0], line[2:]) for line in lines if line[0] != "?"]

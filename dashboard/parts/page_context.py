@@ -1,0 +1,91 @@
+"""The context of every page, and the stamp of what its parts were drawn from.
+
+The context of every page: the clusters, the user's role, and the live socket's URL.
+
+Tells a page from what a part of it was drawn: the last move of the cluster, and how often the
+server's clock had jumped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlencode
+
+from django.http import HttpRequest, HttpResponseBase
+from django.urls import reverse
+
+from dashboard import clock
+from dashboard.access.links import PARAMETER
+from dashboard.access.roles import role_of
+from dashboard.board import running_board
+from dashboard.config import VERSION
+from dashboard.parts.responses import REGIONS
+
+THEMES = ("light", "dark")
+MAX_LINK = 4000  # characters that a link repeats of the page's own URL
+
+
+def page(request: HttpRequest) -> dict[str, Any]:
+    """Context processor for `templates/base.html`."""
+    theme = request.COOKIES.get("theme", "")
+    cluster = getattr(request, "cluster", None)
+    user = getattr(request, "user", None)
+    role = role_of(user) if user is not None else "guest"
+    here = request.get_full_path()
+    context: dict[str, Any] = {
+        "clusters": list(running_board().clusters.values()) if role != "guest" else [],
+        "cluster": cluster,
+        "may_edit": role == "admin" and not (cluster is not None and cluster.read_only),
+        "role": role,
+        "theme": theme if theme in THEMES else "",
+        "clock_jumps": getattr(request, "clock_jumps", 0),
+        "drawn": getattr(request, "drawn", ""),
+        "server_time": clock.now(),
+        "here": here if len(here) < MAX_LINK else request.path,
+        "version": VERSION,
+        # Its sentences name clusters, so strangers do not see them.
+        "history_problem": (
+            running_board().problem(cluster.name if cluster else None)
+            if role != "guest" or cluster is not None
+            else None
+        ),
+    }
+    if cluster is not None:
+        context["as_of"] = cluster.as_of(context["server_time"])
+        key = request.GET.get(PARAMETER)
+        query = "?" + urlencode({PARAMETER: key}) if key else ""
+        context["live_url"] = f"/c/{cluster.name}/live/page/{query}"
+        context["wall_url"] = reverse("wall", args=[cluster.name])
+    return context
+
+
+HEADER = "X-Clock-Jumps"
+DRAWN = "X-Drawn"
+UNSETTLED = -1  # fits no page
+
+
+class ClockStamp:
+    """The page places a part only if the clock jumped as often as the page knows.
+
+    A part that was drawn while the clock was set may hold moments of both clocks.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self._get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        clock = running_board().clock
+        before = _number(clock.followed)
+        request.clock_jumps = before  # type: ignore[attr-defined]
+        response = self._get_response(request)
+        if REGIONS in request.headers:
+            drawn_by_one = before == _number(clock.followed)
+            response.headers[HEADER] = str(before if drawn_by_one else UNSETTLED)
+        if "HX-Request" in request.headers and hasattr(request, "drawn"):
+            response.headers[DRAWN] = request.drawn
+        return response
+
+
+def _number(followed: int | None) -> int:
+    return UNSETTLED if followed is None else followed

@@ -1,0 +1,150 @@
+"""Links between a Lease, the timeline, history and holders, with the time that a page shows.
+
+Links between a Lease, the timeline, history and holders, with the time that a page shows.
+
+Write a filter of changes as the query string of the History page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from urllib.parse import urlencode
+
+import msgspec
+from django.urls import reverse
+
+from dashboard.parts.holdings import host_of
+from dashboard.parts.lease_row import lease_url
+from dashboard.parts.names import holder_parameter, part_of
+from dashboard.parts.time_range import RANGES, TimeRange
+from dashboard.parts.url_parameters import write_moment
+from leases.domain.kind import Kind
+from leases.domain.lease import ObjectName
+from leases.history.indexed_search import HistoryFilter
+
+_SECOND = timedelta(seconds=1)
+
+
+class ShownTime(msgspec.Struct, frozen=True, kw_only=True):
+    """A range that ends now or at the instant `at`, or the stretch from `since` to `until`."""
+
+    range: str = ""
+    since: datetime | None = None
+    until: datetime | None = None
+    at: datetime | None = None
+
+    def of_timeline(self) -> dict[str, str]:
+        if self.since is not None:
+            ends = {"from": write_moment(self.since), "to": write_moment(self.until)}
+        else:
+            ends = {"range": self.range}
+        return ends | {"at": write_moment(self.at)}
+
+    def of_history(self) -> dict[str, str]:
+        """An instant becomes the end of the stretch; what happened at it is included."""
+        since, until = self.since, self.until
+        if since is None and self.at is not None:
+            until = self.at.replace(microsecond=0) + _SECOND
+            since = until - RANGES[self.range] if self.range else None
+        elif since is None:
+            return {"range": self.range}
+        return {"since": write_moment(since), "until": write_moment(until)}
+
+
+def shown_time(shown: TimeRange, name: str, at: datetime | None) -> ShownTime:
+    """The time of a page that shows a stretch; `name` is that of its range, if it is live."""
+    if shown.live:
+        return ShownTime(range=name, at=at)
+    return ShownTime(since=shown.since, until=shown.until, at=at)
+
+
+NOW = ShownTime()
+LAST_HOUR = ShownTime(range="1h")
+
+
+def lease_pages(
+    cluster: str, key: ObjectName, kind: Kind | None, time: ShownTime
+) -> dict[str, str]:
+    """The pages and the file that tell more of the same Lease and time."""
+    return {
+        "cluster": cluster,
+        "timeline": timeline_url(cluster, key, kind, time),
+        "history": history_url(cluster, key, time),
+        "csv": history_url(cluster, key, time, "csv"),
+        "ranking": ranking_url(cluster, time),
+        "reliability": reliability_url(cluster, key) if kind is Kind.ELECTION else "",
+    }
+
+
+def reliability_url(cluster: str, key: ObjectName) -> str:
+    """The totals of one election."""
+    return _url("reliability", cluster, {"namespace": key.namespace, "lease": key.name})
+
+
+def lease_url_at(cluster: str, key: ObjectName, time: ShownTime) -> str:
+    """The page of a Lease; its parameters are those of the timeline."""
+    query = urlencode({name: value for name, value in time.of_timeline().items() if value})
+    return f"{lease_url(cluster, key)}?{query}"
+
+
+def timeline_url(
+    cluster: str, key: ObjectName, kind: Kind | None = None, time: ShownTime = NOW
+) -> str:
+    """The lane of one Lease. The timeline shows elections unless told another kind."""
+    other = kind.value if kind is not None and kind is not Kind.ELECTION else ""
+    return _url("timeline", cluster, time.of_timeline() | {"kind": other, "q": str(key)})
+
+
+def history_url(cluster: str, key: ObjectName, time: ShownTime = NOW, answer_as: str = "") -> str:
+    """The changes of one Lease, as a page or as a file."""
+    which = {"namespace": key.namespace, "lease": key.name}
+    return _url("history", cluster, which | time.of_history() | {"format": answer_as})
+
+
+def ranking_url(cluster: str, time: ShownTime, kinds: Iterable[Kind] = ()) -> str:
+    """All Leases of a stretch, ranked. A range that ends at an instant becomes a stretch."""
+    if time.since is None and time.at is not None and time.range:
+        time = ShownTime(since=time.at - RANGES[time.range], until=time.at)
+    query = time.of_timeline() | {"at": "", "kind": [kind.value for kind in kinds]}
+    pairs = {name: value for name, value in query.items() if value}
+    return f"{reverse('stretch', args=[cluster])}?{urlencode(pairs, doseq=True)}"
+
+
+def holder_url(
+    cluster: str, identity: str, *, at: datetime | None = None, in_leases: bool = False
+) -> str:
+    """What the host of a holder holds: in Holders, or `in_leases`, which knows an instant too."""
+    host = host_of(identity)
+    if at is None and not in_leases:
+        return _url("holders", cluster, {"q": part_of(host)})
+    return _url("leases", cluster, {"holder": holder_parameter(host), "at": write_moment(at)})
+
+
+def _url(page: str, cluster: str, query: dict[str, str]) -> str:
+    kept = urlencode({name: value for name, value in query.items() if value})
+    path = reverse(page, args=[cluster])
+    return f"{path}?{kept}" if kept else path
+
+
+def history_query(wanted: HistoryFilter, **more: str) -> str:
+    """The query string of a filter; `more` adds parameters, or replaces some of the filter."""
+    pairs = [("change", word) for word in wanted.change]
+    pairs += [("kind", word) for word in wanted.kind]
+    pairs += [("cause", word) for word in wanted.cause]
+    texts = filter_texts(wanted) | more
+    pairs += [(name, value) for name, value in texts.items() if value]
+    return urlencode(pairs)
+
+
+def filter_texts(wanted: HistoryFilter) -> dict[str, str]:
+    """The single values of a filter by parameter; "" where it filters nothing."""
+    return {
+        "namespace": wanted.namespace or "",
+        "lease": wanted.lease or "",
+        "holder": wanted.holder or "",
+        "q": wanted.text,
+        "inferred": "" if wanted.inferred is None else str(wanted.inferred).lower(),
+        "since": write_moment(wanted.since),
+        "until": write_moment(wanted.until),
+    }

@@ -1,0 +1,231 @@
+"""Read parameters of a URL, or raise BadFilter with what to write instead.
+
+Read one parameter of a URL, or raise BadFilter with what to write instead.
+
+Read and write moments in URLs: RFC 3339, with short forms allowed.
+
+The filter, the order and the page of a list, and its URL.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from typing import Any, ClassVar, Self, TypeVar
+from urllib.parse import urlencode
+
+import msgspec
+from django.http import QueryDict
+
+LARGEST_PAGE = 1000
+MAX_PAGE_NUMBER = 10**9
+MAX_TEXT = 1024  # characters of a text that is searched for
+MAX_QUOTED = 60  # characters of a value that a sentence repeats
+E = TypeVar("E", bound=StrEnum)
+
+
+class BadFilter(ValueError):
+    """An unusable parameter; the text is one sentence that says what to write instead. It begins
+    with the name of the parameter.
+    """
+
+    @property
+    def parameter(self) -> str:
+        return str(self).partition(" ")[0]
+
+
+def quoted(value: str) -> str:
+    """A value inside a sentence: unprintable characters escaped, long values cut."""
+    return repr(value if len(value) <= MAX_QUOTED else value[: MAX_QUOTED - 1] + "…")
+
+
+def text(query: QueryDict, name: str) -> str:
+    """A stripped text. Raises BadFilter for a text that nothing could match."""
+    value = query.get(name, "").strip()
+    if len(value) > MAX_TEXT:
+        raise BadFilter(f"{name} {_too_long(value)}.")
+    if "\0" in value:
+        raise BadFilter(f"{name} cannot be {quoted(value)}: leave out the NUL character.")
+    return value
+
+
+def holder_text(query: QueryDict, name: str) -> str:
+    """A holder with blanks around it and NUL, which an API server accepts. Raises BadFilter."""
+    value = query.get(name, "")
+    if len(value) > MAX_TEXT:
+        raise BadFilter(f"{name} {_too_long(value)}, or search for its beginning.")
+    return value if value.strip() else ""
+
+
+def _too_long(value: str) -> str:
+    return f"cannot have {len(value):,} characters: use {MAX_TEXT:,} at most"
+
+
+def words(query: QueryDict, name: str, allowed: type[E]) -> tuple[E, ...]:
+    """The values of a parameter that may be repeated, each value once."""
+    found: dict[E, None] = {}
+    for value in filter(None, query.getlist(name)):
+        try:
+            found[allowed(value)] = None
+        except ValueError as error:
+            choices = ", ".join(word.value for word in allowed)
+            raise BadFilter(f"{name} cannot be {quoted(value)}: use one of {choices}.") from error
+    return tuple(found)
+
+
+def number(query: QueryDict, name: str, *, default: int, largest: int) -> int:
+    value = query.get(name) or str(default)
+    good = value.isascii() and value.isdecimal() and len(value) <= len(str(largest))
+    if not good or not 1 <= int(value) <= largest:
+        raise BadFilter(
+            f"{name} cannot be {quoted(value)}: use a whole number from 1 to {largest:,}."
+        )
+    return int(value)
+
+
+def page_number(query: QueryDict) -> int:
+    return number(query, "page", default=1, largest=MAX_PAGE_NUMBER)
+
+
+def one_of(query: QueryDict, name: str, choices: tuple[str, ...], usual: str = "") -> str:
+    """The value of a parameter; its default is `usual`, else the first choice."""
+    value = query.get(name) or usual or choices[0]
+    if value not in choices:
+        written = ", ".join(filter(None, choices))
+        raise BadFilter(f"{name} cannot be {quoted(value)}: use one of {written}.")
+    return value
+
+
+def is_true(query: QueryDict, name: str) -> bool:
+    """Whether a parameter that can only be switched on is `true`."""
+    value = query.get(name, "")
+    if value not in ("", "true"):
+        raise BadFilter(f"{name} cannot be {quoted(value)}: write true, or leave it out.")
+    return bool(value)
+
+
+def true_or_false(query: QueryDict, name: str) -> str:
+    """`true`, `false`, or "" if the parameter is left out."""
+    return one_of(query, name, ("", "true", "false"))
+
+
+def sort_by(query: QueryDict, columns: tuple[str, ...]) -> str:
+    """The column of `?sort=`, with `-` in front to reverse it; the first column by default."""
+    value = query.get("sort") or columns[0]
+    if value.removeprefix("-") not in columns:
+        raise BadFilter(
+            f"sort cannot be {quoted(value)}: use one of {', '.join(columns)}, "
+            "with - in front to reverse the order."
+        )
+    return value
+
+
+def typed(query: QueryDict, name: str) -> str:
+    """The raw value, for a form that shows it again."""
+    return for_input(query.get(name, ""))
+
+
+def for_input(value: str) -> str:
+    """A text as an input of a form can hold it: HTML has no NUL."""
+    return value.replace("\0", "\N{SYMBOL FOR NULL}")
+
+
+_TIME_OF_DAY = re.compile(r"\d?\d:\d\d(:\d\d(\.\d{1,6})?)?", re.ASCII)
+_DAY = timedelta(days=1)
+CLOCKS_DIFFER = timedelta(seconds=5)
+FIRST, LAST = datetime(1970, 1, 1, tzinfo=UTC), datetime(3000, 1, 1, tzinfo=UTC)
+
+
+def read_moment(text: str, name: str, latest: datetime | None = None) -> datetime | None:
+    """Read a moment; UTC without an offset, None for "". Raises BadFilter, which names `name`.
+
+    A time of day means the last one before `latest`, if that is given. The years are limited so
+    that any span that a page shows can be added.
+    """
+    text = text.strip()
+    if not text:
+        return None
+    if latest is not None and _TIME_OF_DAY.fullmatch(text):
+        return _last_time_of_day(text, name, latest)
+    try:
+        # In a URL a plus sign is a blank: +02:00 arrives as " 02:00".
+        moment = datetime.fromisoformat(text.replace(" 0", "+0") if "T" in text else text)
+        moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except (ValueError, OverflowError) as error:
+        raise BadFilter(
+            f"{name} cannot be {quoted(text)}: use a time such as 2026-11-20T03:12:40Z."
+        ) from error
+    if not FIRST <= moment < LAST:
+        raise BadFilter(
+            f"{name} cannot be {quoted(text)}: use a year from {FIRST.year} to {LAST.year - 1}."
+        )
+    return moment
+
+
+def _last_time_of_day(text: str, name: str, latest: datetime) -> datetime:
+    padded = text if text[2] == ":" else f"0{text}"
+    try:
+        moment = datetime.fromisoformat(f"{latest:%Y-%m-%d}T{padded}").replace(tzinfo=UTC)
+    except ValueError as error:
+        raise BadFilter(f"{name} cannot be {quoted(text)}: use a time such as 03:12:40.") from error
+    return moment - _DAY if moment > latest else moment
+
+
+def passed(at: datetime, now: datetime) -> datetime:
+    """The instant, or now if it is ahead by at most CLOCKS_DIFFER. Raises BadFilter."""
+    if at > now + CLOCKS_DIFFER:
+        raise BadFilter("at lies ahead: use a time that has passed, or leave it out for now.")
+    return min(at, now)
+
+
+def write_moment(moment: datetime | None) -> str:
+    """The shortest RFC 3339 text of a moment; "" for None."""
+    if moment is None:
+        return ""
+    return moment.astimezone(UTC).replace(tzinfo=None).isoformat() + "Z"
+
+
+class ListFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """PARAMETERS are the URL's names of the fields, in their order in the URL."""
+
+    PARAMETERS: ClassVar[Mapping[str, str]] = {}
+    sort: str = ""  # a column, with `-` in front to reverse the order
+    page: int = 1
+    limit: int = 50
+
+    @property
+    def descending(self) -> bool:
+        return self.sort.startswith("-")
+
+    @property
+    def column(self) -> str:
+        return self.sort.removeprefix("-")
+
+    def replace(self, **changes: Any) -> Self:
+        return msgspec.structs.replace(self, **changes)
+
+    def pairs(self) -> list[tuple[str, str]]:
+        """The parameters that differ from their default."""
+        usual, found = type(self)(), []
+        for field, name in self.PARAMETERS.items():
+            value = getattr(self, field)
+            if value != getattr(usual, field):
+                values = value if isinstance(value, tuple) else (value,)
+                found += [(name, _written(one)) for one in values]
+        return found
+
+    def query(self) -> str:
+        return urlencode(self.pairs())
+
+    def page_of(self, total: int) -> tuple[int, slice]:
+        """The number and the place of the wanted page, or of the last one."""
+        number = max(1, min(self.page, -(-total // self.limit)))
+        return number, slice((number - 1) * self.limit, number * self.limit)
+
+
+def _written(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return write_moment(value) if isinstance(value, datetime) else str(value)

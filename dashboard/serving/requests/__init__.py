@@ -1,1 +1,0 @@
-"""How requests get threads, database connections and a port. Tests: tests/serving."""

@@ -1,0 +1,234 @@
+"""Tasks that keep history: the totals of days, and how long changes are kept.
+
+Count the totals of days that the reliability page shows, and note near misses for them.
+
+Keeps history as long, and as short, as it was asked to be kept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, date, datetime, timedelta
+from functools import partial
+from typing import Any
+
+from django.db import DatabaseError, connection
+
+from dashboard.pages.incidents.near_misses import near_intervals, near_misses
+from dashboard.parts.watched_cluster import WatchedCluster
+from dashboard.serving.tasks.clock_watch import ClockWatch
+from leases.domain.figures import DAY, DEFAULT_ABANDONED_AFTER, Period, first_day
+from leases.domain.kind import Kind
+from leases.domain.lease import ObjectName
+from leases.domain.phase import Phase
+from leases.history.find_changes import known_clusters
+from leases.history.recorder import Recorder
+from leases.history.refused_rows import forget_refused
+from leases.history.reliability import (
+    CountedDay,
+    batches,
+    count,
+    counted_day,
+    finish_day,
+    forget_rows,
+    is_final,
+    names_of,
+    next_day,
+    old_rows,
+    save_day,
+    save_near_misses,
+    save_sums,
+    step_of,
+    sums_by_namespace,
+)
+from leases.history.retention import (
+    cut_of_rows,
+    forget,
+    forget_incidents,
+    forget_security,
+    forget_watches,
+    forgettable,
+    forgettable_incidents,
+)
+
+logger = logging.getLogger(__name__)
+
+MIN_SECONDS, MAX_SECONDS = 60.0, 600.0  # from one count to the next
+SHARE = 100  # times the length of a count is the wait until the next
+PAUSE = 0.02  # seconds between two writes, in which changes are written
+
+Look = Callable[..., Awaitable[Any]]
+
+
+class ReliabilityTotals:
+    """Reads in a thread of its own and writes in the recorder's, between its writes."""
+
+    def __init__(
+        self,
+        clusters: Mapping[str, WatchedCluster],
+        recorder: Recorder,
+        clock: ClockWatch,
+        *,
+        days: int,
+    ) -> None:
+        """`days`: how long totals are kept."""
+        self._clusters = clusters
+        self._recorder = recorder
+        self._clock = clock
+        self._days = timedelta(days=days)
+        self.counted = asyncio.Event()  # once: what retention waits for after a start
+
+    async def run(self) -> None:
+        while True:
+            began = time.monotonic()
+            await self.count(self._clock.now())
+            self.counted.set()
+            took = time.monotonic() - began
+            await asyncio.sleep(min(MAX_SECONDS, max(MIN_SECONDS, SHARE * took)))
+
+    async def count(self, now: datetime) -> None:
+        """Count from the first day that is not final up to now, in all clusters."""
+        if self._clock.doubtful:
+            logger.warning("Reliability is not counted: the clock was lately set far ahead")
+            return
+        with ThreadPoolExecutor(1, thread_name_prefix="reliability") as thread:
+            look: Look = partial(asyncio.get_running_loop().run_in_executor, thread)
+            try:
+                for cluster in await look(known_clusters):
+                    await self._count_cluster(cluster, now, look)
+            except DatabaseError as error:
+                logger.warning("Reliability cannot be counted just now: %s", error)
+            finally:
+                await look(_let_go)
+
+    async def _count_cluster(self, cluster: str, now: datetime, look: Look) -> None:
+        if cluster in self._clusters:
+            counts = _near_misses(self._clusters[cluster], now)
+            await self._write(save_near_misses, cluster, counts)
+        day, today = await look(next_day, cluster), now.date()
+        if day is None:
+            await self._write(finish_day, cluster, today - DAY)
+            return
+        while day <= today:
+            await self._count_day(cluster, day, now, look)
+            if await look(is_final, cluster, day, now):
+                await self._write(finish_day, cluster, day)
+            day += DAY
+        for numbers in await look(old_rows, cluster, today - self._days):
+            await self._write(forget_rows, numbers)
+
+    async def _count_day(self, cluster: str, day: date, now: datetime, look: Look) -> None:
+        watched = self._clusters.get(cluster)
+        present, after = None, DEFAULT_ABANDONED_AFTER
+        if watched is not None:
+            elections = watched.store.select((Kind.ELECTION,), tuple(Phase))
+            present, after = [one.key for one in elections], watched.store.abandoned_after
+        counted: CountedDay = await look(
+            partial(counted_day, cluster, day, now, abandoned_after=after)
+        )
+        names = names_of(counted, present)
+        while (keys := await look(next, names, None)) is not None:
+            found = await look(count, counted, keys, partial(_kind_now, watched))
+            for some in batches(found):
+                await self._write(save_day, cluster, day, counted.until, some)
+        for period in Period:
+            rows = await look(sums_by_namespace, cluster, period, first_day(period, day))
+            for some in batches(rows):
+                await self._write(save_sums, some)
+
+    async def _write(self, work: Callable[..., Any], *given: Any) -> None:
+        await self._recorder.in_thread(partial(work, *given))
+        await asyncio.sleep(PAUSE)
+
+
+def _kind_now(watched: WatchedCluster | None, key: ObjectName) -> Kind | None:
+    tracked = None if watched is None else watched.store.get(key)
+    return None if tracked is None else tracked.kind
+
+
+def _near_misses(watched: WatchedCluster, now: datetime) -> Counter[tuple[datetime, ObjectName]]:
+    """Count the near misses of the last hour by step and Lease."""
+    return Counter(
+        (step_of(interval.since), miss.key)
+        for miss in near_misses(watched, now)
+        for interval in near_intervals(miss)
+    )
+
+
+def _let_go() -> None:
+    """Close the connection of the thread that runs this."""
+    connection.close()
+
+
+ALL = datetime.max.replace(tzinfo=UTC)
+RETENTION_PAUSE = 0.02  # seconds between two batches, in which changes are written
+
+
+class Forgetting:
+    """What may go is looked for in a thread of its own, and forgotten in the recorder's, between
+    its own writes."""
+
+    def __init__(
+        self,
+        recorder: Recorder,
+        *,
+        days: int,
+        rows: int,
+        doubtful: Callable[[], bool] = bool,
+        counted_until: Callable[[str], datetime] = lambda _: ALL,
+    ) -> None:
+        """`doubtful` says that the clock may be wrong, so that no row's age is known.
+        `counted_until`: the moment from which the totals of a cluster still need its changes.
+        """
+        self._recorder = recorder
+        self._days = timedelta(days=days)
+        self._rows = rows
+        self._doubtful = doubtful
+        self._counted_until = counted_until
+        self._reached: dict[str, datetime] = {}  # the cut up to which all is done
+
+    async def run(self, now: datetime) -> int:
+        """One round; how many changes it forgot. What fails is tried again in the next."""
+        if self._doubtful():
+            logger.warning("No old changes are forgotten: the clock was lately set far ahead")
+            return 0
+        total, old = 0, now - self._days
+        with ThreadPoolExecutor(1, thread_name_prefix="forgetting") as thread:
+            look: Look = partial(asyncio.get_running_loop().run_in_executor, thread)
+            try:
+                await self._recorder.in_thread(partial(forget_refused, old))
+                gone = 1
+                while gone:
+                    gone = await self._recorder.in_thread(partial(forget_security, now))
+                    await asyncio.sleep(RETENTION_PAUSE)
+                cut = max(old, await look(cut_of_rows, self._rows) or old)
+                for cluster in await look(known_clusters):
+                    counted = await look(self._counted_until, cluster)
+                    total += await self._forget(cluster, min(cut, counted), look)
+                    watches = min(old, counted)
+                    await self._recorder.in_thread(partial(forget_watches, cluster, watches))
+                    for batch in await look(forgettable_incidents, cluster, old):
+                        await self._recorder.in_thread(partial(forget_incidents, cluster, batch))
+                        await asyncio.sleep(RETENTION_PAUSE)
+            except DatabaseError:
+                logger.exception("Old changes could not be forgotten; trying again in an hour")
+            finally:
+                await look(_let_go)
+        if total:
+            logger.info("Forgot %d changes of before %s", total, cut.isoformat())
+        return total
+
+    async def _forget(self, cluster: str, cut: datetime, look: Look) -> int:
+        batches = forgettable(cluster, cut, since=self._reached.get(cluster))
+        total = 0
+        while (batch := await look(next, batches, None)) is not None:
+            if batch:
+                total += await self._recorder.in_thread(partial(forget, cluster, batch))
+            await asyncio.sleep(RETENTION_PAUSE)
+        self._reached[cluster] = cut
+        return total

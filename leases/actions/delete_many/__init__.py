@@ -1,1 +1,0 @@
-"""Delete many Leases: what was chosen, the requests, and the record of each in the audit trail."""

@@ -1,1 +1,0 @@
-"""Bearer tokens and their roles. Imports storage."""

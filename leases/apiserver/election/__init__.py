@@ -1,1 +1,0 @@
-"""Coordinated leader election: choose the holder of a Lease among its LeaseCandidates."""

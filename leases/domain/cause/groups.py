@@ -1,0 +1,311 @@
+"""Which episodes are one incident: an outage, one Pod, one command, a rollout, repeated losses.
+
+Group what one trouble of the API server did to many Leases.
+
+Group what one command of a person did to several Leases.
+
+Group the Leases that one Pod lost together.
+
+Group the losses of one Lease by holders who each lose it soon after they took it.
+
+Group what one rollout moved: many Leases at once, or one Lease from Pod to Pod.
+
+Put episodes of one cause together. Each step claims its episodes; what is left stands alone.
+
+Make an incident of a group of episodes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+import msgspec
+
+from leases.domain.cause.clue import Clue
+from leases.domain.cause.incident import Cause, Confidence, Evidence, Incident, Source
+from leases.domain.cause.node_groups import dead_nodes, drains, series
+from leases.domain.cause.scene import Group, Judged, Verdict, chains, clock, several, some, span
+from leases.domain.change import ChangeType
+from leases.domain.kind import Kind
+from leases.domain.lease import ObjectName
+
+API_GAP = timedelta(seconds=60)  # between two stalls of one trouble
+_API = (Cause.API_OUTAGE, Cause.API_SLOW)
+
+
+def outages(left: list[Judged]) -> list[Group]:
+    mine = sorted((one for one in left if one.verdict.cause in _API), key=lambda one: one.lost_at)
+    groups = []
+    for chain in chains(mine, API_GAP, lambda one: one.at):
+        worst = min(chain, key=lambda one: (one.verdict.cause is not Cause.API_OUTAGE, one.at))
+        verdict = worst.verdict
+        lost = [one for one in chain if one.episode.opening is ChangeType.EXPIRED]
+        if len(lost) > 1:
+            verdict = msgspec.structs.replace(
+                verdict, sentence=f"{verdict.sentence}; {len(lost)} Leases ran out"
+            )
+        groups.append(Group(tuple(chain), verdict))
+    return groups
+
+
+BURST = timedelta(seconds=2)  # one command on several Leases
+
+
+def bursts(left: list[Judged]) -> list[Group]:
+    """One command of a person on several Leases."""
+    by_writer: dict[tuple[str, ChangeType], list[Judged]] = defaultdict(list)
+    for one in left:
+        if one.verdict.cause is Cause.BY_HAND and one.verdict.writer:
+            by_writer[one.verdict.writer, one.episode.opening].append(one)
+        elif one.verdict.cause in (Cause.BY_HAND, Cause.DELETED) and _is_deletion(one):
+            by_writer[one.episode.key.namespace, ChangeType.DELETED].append(one)
+        elif one.verdict.cause is Cause.SCALED_DOWN:
+            by_writer[one.verdict.confidence, ChangeType.RELEASED].append(one)
+    groups = []
+    for there in several(by_writer):
+        ordered = sorted(there, key=_ends_at)
+        for chain in chains(ordered, BURST, _ends_at):
+            if len({one.verdict.cause for one in chain}) == 1 and len(chain) > 1:
+                first, more = chain[0].verdict, len(chain) - 1
+                sentence = f"{first.sentence}, and {more} more Lease{'s' if more > 1 else ''}"
+                groups.append(
+                    Group(tuple(chain), msgspec.structs.replace(first, sentence=sentence))
+                )
+    return groups
+
+
+def _is_deletion(one: Judged) -> bool:
+    return one.episode.kind is not Kind.LOCK
+
+
+def _ends_at(one: Judged) -> datetime:
+    """When a person's command reached it: it is deleted after its users were stopped."""
+    if one.verdict.cause is Cause.DELETED:
+        return one.episode.last.change.at
+    return one.at
+
+
+ONE_DEATH = timedelta(seconds=10)
+
+
+def one_pod(left: list[Judged]) -> list[Group]:
+    """Several Leases of one Pod that were lost together."""
+    by_pod: dict[str, list[Judged]] = defaultdict(list)
+    for one in left:
+        loser = one.episode.loser
+        if loser is not None and loser.is_pod and one.verdict.cause is not Cause.BY_HAND:
+            by_pod[loser.host].append(one)
+    groups = []
+    for there in several(by_pod):
+        ordered = sorted(there, key=lambda one: one.lost_at)
+        for chain in chains(ordered, ONE_DEATH, lambda one: one.lost_at):
+            if len({one.episode.key for one in chain}) > 1:
+                best = min(chain, key=lambda one: _rank(one.verdict))
+                groups.append(Group(tuple(chain), best.verdict))
+    return groups
+
+
+def _rank(verdict: Verdict) -> int:
+    return list(Confidence).index(verdict.confidence)
+
+
+FLAPS = 3
+FLAP_GAP = timedelta(seconds=60)  # from taking it to losing it
+FEW_FLAPS = 300  # one incident, however long they take: it is not over while they go on
+_CAUSES = (
+    Cause.CRASH, Cause.RESTART_IN_PLACE, Cause.OOM_KILLED, Cause.UNKNOWN, Cause.PARTITION,
+    Cause.GRACEFUL_STOP,
+)  # fmt: skip
+
+
+def flapping(left: list[Judged]) -> list[Group]:
+    by_key: dict[ObjectName, list[Judged]] = defaultdict(list)
+    for one in left:
+        if one.verdict.cause in _CAUSES:
+            by_key[one.episode.key].append(one)
+    groups = []
+    for there in several(by_key, FLAPS):
+        for chain in chains(there, FLAP_GAP, _ended_at, few=FEW_FLAPS):
+            if len(chain) < FLAPS:
+                continue
+            hosts = {one.episode.loser.host for one in chain if one.episode.loser is not None}
+            stops = [one for one in chain if one.verdict.cause is Cause.GRACEFUL_STOP]
+            if stops and len(hosts) == len(chain):  # each another Pod: they were only stopped
+                continue
+            seconds = (chain[-1].at - chain[0].at).total_seconds()
+            sentence = (
+                f"{chain[0].episode.key} was lost {len(chain)} times within {span(seconds)} by "
+                f"{some(sorted(hosts))}: each lost it soon after taking it"
+            )
+            evidence = tuple(fact for one in chain for fact in one.verdict.evidence)
+            verdict = Verdict(Cause.FLAPPING, Confidence.LIKELY, sentence, evidence[:20])
+            groups.append(Group(tuple(chain), verdict))
+    return groups
+
+
+def _ended_at(one: Judged) -> datetime:
+    return one.episode.ended_at or one.at
+
+
+STORM_GAP = timedelta(seconds=10)  # between two of one rollout of everything
+LONGEST_STORM = timedelta(minutes=2)
+STORM = 4  # rollouts
+ROLLING_GAP = timedelta(seconds=45)  # from one old Pod to the next
+# Causes that a rollout of everything explains as well.
+_SOFT = (
+    Cause.ROLLOUT, Cause.GRACEFUL_STOP, Cause.RESTART_IN_PLACE, Cause.CRASH, Cause.UNKNOWN,
+    Cause.SCALED_DOWN, Cause.PARTITION,
+)  # fmt: skip
+
+
+def storms(left: list[Judged]) -> list[Group]:
+    """A rollout of everything: many rollouts within seconds, and what else ended among them."""
+    rollouts = [one for one in left if one.verdict.cause is Cause.ROLLOUT]
+    groups = []
+    for chain in chains(rollouts, STORM_GAP, lambda one: one.at, LONGEST_STORM):
+        if len({one.episode.key for one in chain}) < STORM:
+            continue
+        since, until = chain[0].at, chain[-1].at
+        among = [
+            one
+            for one in left
+            if one.verdict.cause in _SOFT
+            and one.episode.kind is not Kind.HEARTBEAT
+            and since - STORM_GAP <= one.lost_at <= until + STORM_GAP
+        ]
+        names = len({one.episode.key for one in among})
+        seconds = (among[-1].at - among[0].at).total_seconds()
+        sentence = (
+            f"{names} elections were rolled out within {span(seconds)} from {clock(since)} on: "
+            f"{some([one.episode.key.name for one in among])}"
+        )
+        evidence = tuple(fact for one in chain[:10] for fact in one.verdict.evidence)
+        groups.append(
+            Group(tuple(among), Verdict(Cause.ROLLOUT, Confidence.LIKELY, sentence, evidence[:20]))
+        )
+    return groups
+
+
+def rolling(left: list[Judged]) -> list[Group]:
+    """One rollout that moved a Lease several times, from one old Pod to the next."""
+    by_key: dict[ObjectName, list[Judged]] = defaultdict(list)
+    for one in left:
+        if one.verdict.cause in (Cause.GRACEFUL_STOP, Cause.ROLLOUT) and one.episode.loser:
+            by_key[one.episode.key].append(one)
+    groups = []
+    for there in several(by_key):
+        for chain in chains(there, ROLLING_GAP, lambda one: one.at):
+            rollouts = [one for one in chain if one.verdict.cause is Cause.ROLLOUT]
+            losers = [one.episode.loser for one in chain if one.episode.loser is not None]
+            if len(chain) < 2 or len({one.host for one in losers}) < len(chain):
+                continue
+            of_a_set = all(one.ordinal for one in losers)
+            if len({one.workload for one in losers}) > 1 or not (rollouts or of_a_set):
+                continue
+            last = chain[-1].episode.winner
+            sentence = (
+                f"{losers[0].workload} was rolled out: {chain[0].episode.key} moved "
+                f"{len(chain)} times from {clock(chain[0].at)} on, at last to "
+                f"{'nobody yet' if last is None else last.host}"
+            )
+            evidence = tuple(fact for one in chain for fact in one.verdict.evidence)
+            verdict = Verdict(Cause.ROLLOUT, Confidence.LIKELY, sentence, evidence[:20])
+            groups.append(Group(tuple(chain), verdict))
+    return groups
+
+
+def grouped(judged: Iterable[Judged]) -> list[Group]:
+    """Return the incidents that these episodes are."""
+    left = sorted(judged, key=lambda one: (one.at, one.episode.key))
+    groups: list[Group] = []
+    for claim in (outages, dead_nodes, drains, storms, rolling, flapping, bursts, one_pod, series):
+        found = claim(left)
+        if not found:
+            continue
+        groups += found
+        claimed = {id(one.episode) for group in found for one in group.episodes}
+        left = [one for one in left if id(one.episode) not in claimed]
+    groups += [Group((one,), one.verdict) for one in left]
+    return groups
+
+
+MAX_HOSTS = 50
+MAX_EVIDENCE = 25
+
+
+class ReportedAs(msgspec.Struct, frozen=True):
+    """What an incident was made from when it was reported. It is made anew when this changes."""
+
+    verdict: Verdict
+    serials: list[int]  # of the judgements
+    settles_at: datetime
+
+    @classmethod
+    def of(cls, group: Group, settled_after: timedelta) -> ReportedAs:
+        settles_at = max(one.changed_at for one in group.episodes) + settled_after
+        return cls(group.verdict, [one.serial for one in group.episodes], settles_at)
+
+    def still_holds(self, group: Group, now: datetime) -> bool:
+        if now >= self.settles_at or [one.serial for one in group.episodes] != self.serials:
+            return False
+        old, new = self.verdict, group.verdict
+        return old is new or _said(old) == _said(new)
+
+
+def _said(verdict: Verdict) -> tuple[str, str, str]:
+    return verdict.cause, verdict.confidence, verdict.sentence
+
+
+def incident_id(cluster: str, first: Clue) -> str:
+    """Return the id of the incident that begins with this change."""
+    text = f"{cluster} {first.key} {first.identity}"
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def incident_of(
+    cluster: str, number: str, group: Group, *, without: tuple[Source, ...], settled: bool
+) -> Incident:
+    """Return the incident as it is known now."""
+    episodes = [one.episode for one in group.episodes]
+    clues = sorted(
+        (clue for one in episodes for clue in one.clues), key=lambda clue: clue.change.at
+    )
+    verdict = group.verdict
+    hosts = [*group.hosts]
+    hosts += [one.loser.host for one in episodes if one.loser is not None]
+    ended = [one.ended_at for one in episodes]
+    if verdict.cause is Cause.FLAPPING and not settled:  # until it holds: another loss may follow
+        ended = [None]
+    gaps = [one.gap_seconds for one in episodes if one.gap_seconds is not None]
+    evidence = verdict.evidence or (Evidence(verdict.sentence, Source.LEASES),)
+    return Incident(
+        id=number,
+        cluster=cluster,
+        cause=verdict.cause,
+        confidence=verdict.confidence,
+        sentence=verdict.sentence,
+        began=min(clue.change.at for clue in clues),
+        ended=None if None in ended else max(one for one in ended if one is not None),
+        leases=tuple(sorted({one.key for one in episodes})),
+        hosts=tuple(dict.fromkeys(hosts))[:MAX_HOSTS],
+        writer=verdict.writer,
+        worst_gap_seconds=max(gaps, default=None),
+        evidence=tuple(dict.fromkeys(evidence))[:MAX_EVIDENCE],
+        without=without,
+        members=tuple(clue.member for clue in clues),
+        settled=settled,
+    )
+
+
+def withdrawn(incident: Incident, heir: str) -> Incident:
+    """Return an incident that turned out to be part of another."""
+    return msgspec.structs.replace(incident, members=(), settled=True, part_of=heir)
+
+
+def given_up(incident: Incident) -> Incident:
+    """Return an incident that is followed no longer: it counts as settled and over."""
+    ended = incident.ended or incident.began
+    return msgspec.structs.replace(incident, settled=True, ended=ended)

@@ -1,0 +1,287 @@
+"""Group what one dead node, or several, took with them, and what a drain moved.
+
+Group what one dead node, or several, took with them.
+
+Group what the drain of one node moved.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from datetime import datetime, timedelta
+
+from msgspec.structs import replace
+
+from leases.domain.cause.incident import Cause, Confidence, Source
+from leases.domain.cause.scene import Group, Judged, Verdict, chains, clock, seen, some, span
+from leases.domain.change import ChangeType
+from leases.domain.kind import Kind
+
+NODE_GAP = timedelta(seconds=60)
+MANY_NODES = 5
+ONE_DEATH = timedelta(seconds=10)
+MAX_EVIDENCE = 20
+_ON_A_NODE = (
+    Cause.ROLLOUT, Cause.GRACEFUL_STOP, Cause.RESTART_IN_PLACE, Cause.CRASH, Cause.UNKNOWN,
+    Cause.SCALED_DOWN, Cause.PARTITION, Cause.NODE_DOWN, Cause.STARVED,
+)  # fmt: skip
+
+
+def dead_nodes(left: list[Judged]) -> list[Group]:
+    groups = []
+    hearts = [one for one in left if _is_lost_heartbeat(one)]
+    many = _many_nodes(hearts)
+    by_node = _by_node(left)
+    unsure = [one for one in left if _may_have_died(one)] if hearts else []
+    names: dict[str, list[Judged]] = {one.episode.key.name: [one] for one in hearts}
+    if many:
+        # One group under one name; its elections are looked up under each node's.
+        taken = {one.serial for one in many}
+        names = {name: one for name, one in names.items() if one[0].serial not in taken}
+        names[f"{len(many)} nodes"] = many
+    for name, mine in names.items():
+        there = []
+        for heart in mine:
+            on_it = by_node.pop(heart.episode.key.name, [])
+            there += [one for one in on_it if _died_with(one, heart)]
+        there = there or _one_death(unsure, mine)
+        groups.append(_node_group([*mine, *there], name))
+    for name, alike in by_node.items():
+        there = [one for one in alike if one.node]
+        if not there:
+            continue
+        sure = [one for one in there if one.verdict.cause is Cause.NODE_DOWN]
+        lost = [one for one in there if one.episode.opening is ChangeType.EXPIRED]
+        if not sure and len(lost) < 2:
+            continue
+        for chain in chains(sure or lost, NODE_GAP, lambda one: one.lost_at):
+            together = len(chain) > 1 and _same_death(chain)
+            removed = [one for one in left if _is_removed(one, name)] if sure else []
+            groups += [_node_group([*chain, *removed], name)] if sure or together else []
+    return _without_twice(groups)
+
+
+def _by_node(left: list[Judged]) -> dict[str, list[Judged]]:
+    by_node: dict[str, list[Judged]] = defaultdict(list)
+    for one in left:
+        node = one.node or _host(one)  # a static Pod's identity names its node
+        if node and one.verdict.cause in _ON_A_NODE and one.episode.kind is not Kind.HEARTBEAT:
+            by_node[node].append(one)
+    return by_node
+
+
+def _host(one: Judged) -> str:
+    loser = one.episode.loser
+    return "" if loser is None else loser.host
+
+
+def _is_removed(one: Judged, name: str) -> bool:
+    """Whether this is the heartbeat of a node that was removed after it fell silent."""
+    episode = one.episode
+    deleted = episode.opening is ChangeType.DELETED and one.verdict.cause is Cause.DELETED
+    return episode.kind is Kind.HEARTBEAT and episode.key.name == name and deleted
+
+
+def _node_group(there: list[Judged], name: str) -> Group:
+    if len(there) == 1 and there[0].episode.kind is Kind.HEARTBEAT:
+        return Group(tuple(there), there[0].verdict, _hosts(there, name))
+    there = sorted(there, key=lambda one: one.at)
+    hearts = [one for one in there if one.episode.kind is Kind.HEARTBEAT]
+    elections = [one for one in there if one.episode.kind is not Kind.HEARTBEAT]
+    stopped = min(one.lost_at for one in (hearts or there))
+    evidence = tuple(dict.fromkeys(fact for one in there[:20] for fact in one.verdict.evidence))
+    if not elections:
+        sentence = f"The heartbeats of {name} stopped from {clock(stopped)} on"
+        lead = Verdict(Cause.NODE_DOWN, Confidence.LIKELY, sentence, evidence[:MAX_EVIDENCE])
+        return Group(tuple(there), lead, _hosts(hearts, name))
+    within = max(one.at for one in elections) - min(one.at for one in elections)
+    count = f"{len(elections)} election{'s' if len(elections) > 1 else ''}"
+    what = f"{name}'s heartbeat stopped" if hearts else f"{name} fell silent"
+    ran = f"{count} that its pods held ran out within {span(within.total_seconds())}"
+    if len(elections) == 1:
+        ran = f"{count} that its pod held ran out at {clock(elections[0].at)}"
+    back = [one for one in hearts if one.episode.happened(ChangeType.RECOVERED)]
+    died, lived = any(one.died for one in there), any(one.died is False for one in there)
+    cause = Cause.NODE_DOWN
+    if back and lived and not died:
+        cause, ran = Cause.PARTITION, f"{ran}; the node came back, its pods were not restarted"
+    sure = any(one.verdict.cause is Cause.NODE_DOWN for one in elections) and hearts and not back
+    confidence = Confidence.CERTAIN if sure else Confidence.LIKELY
+    if back and not died and not lived:
+        confidence = Confidence.POSSIBLE  # it was down, or only cut off
+    sentence = f"{what} at {clock(stopped)}; {ran}"
+    return Group(
+        tuple(there),
+        Verdict(cause, confidence, sentence, evidence[:MAX_EVIDENCE]),
+        _hosts(hearts, name),
+    )
+
+
+def _hosts(hearts: list[Judged], name: str) -> tuple[str, ...]:
+    return tuple(one.episode.key.name for one in hearts) or (name,)
+
+
+def _is_lost_heartbeat(one: Judged) -> bool:
+    lost = (ChangeType.EXPIRED, ChangeType.DELETED)
+    episode = one.episode
+    return (
+        episode.kind is Kind.HEARTBEAT
+        and episode.opening in lost
+        and one.verdict.cause in (Cause.NODE_DOWN, Cause.PARTITION)
+    )
+
+
+def _many_nodes(hearts: list[Judged]) -> list[Judged]:
+    """Return the heartbeats of one common failure: many that stopped within one renewal."""
+    ordered = sorted(hearts, key=lambda one: one.lost_at)
+    found = chains(ordered, ONE_DEATH, lambda one: one.lost_at)
+    return max((chain for chain in found if len(chain) >= MANY_NODES), key=len, default=[])
+
+
+def _death(one: Judged) -> tuple[datetime, datetime]:
+    """When its holder may have died: after the last renewal, before the next one was due."""
+    since = one.lost_at
+    return since, since + timedelta(seconds=one.episode.rhythm * 1.3 + 1.0)
+
+
+def _same_death(chain: list[Judged]) -> bool:
+    times = [_death(one) for one in chain]
+    return max(since for since, _ in times) <= min(until for _, until in times)
+
+
+def _died_with(one: Judged, heart: Judged) -> bool:
+    return one.episode.opening is not ChangeType.RELEASED and (
+        one.verdict.cause is Cause.NODE_DOWN or _same_death([one, heart])
+    )
+
+
+def _may_have_died(one: Judged) -> bool:
+    """Whether an election ran out, and nothing shows where its holder ran or why it died."""
+    return (
+        not one.node
+        and one.episode.kind is not Kind.HEARTBEAT
+        and one.episode.opening is ChangeType.EXPIRED
+        and one.verdict.confidence is Confidence.POSSIBLE
+    )
+
+
+def _one_death(unsure: list[Judged], hearts: list[Judged]) -> list[Judged]:
+    """From Leases alone: several elections that fell silent in the same moment as a node."""
+    heart = max(hearts, key=lambda one: one.lost_at)
+    alike = [one for one in unsure if _same_death([one, heart])]
+    while len(alike) > 2 and not _same_death([*alike, heart]):
+        alike.remove(min(alike, key=lambda one: _death(one)[1]))
+    return alike if len(alike) > 2 else []
+
+
+def _without_twice(groups: list[Group]) -> list[Group]:
+    """Leave each episode to the first group that has it."""
+    taken: set[int] = set()
+    kept = []
+    for group in groups:
+        mine = [one for one in group.episodes if id(one.episode) not in taken]
+        taken |= {id(one.episode) for one in mine}
+        if len(mine) == len(group.episodes):
+            kept.append(group)
+    return kept
+
+
+AT_ONCE = timedelta(seconds=3)
+SERIES = 3  # releases in a row that look like a drain
+MAX_SERIES = 50
+SERIES_GAP = timedelta(seconds=5)
+ONE_DRAIN = timedelta(seconds=15)  # kubectl drain evicts all Pods of a node at once
+_STOPPED = (
+    Cause.GRACEFUL_STOP, Cause.DRAIN, Cause.EVICTED, Cause.SCALED_DOWN, Cause.ROLLOUT,
+)  # fmt: skip
+
+
+def drains(left: list[Judged]) -> list[Group]:
+    by_node: dict[str, list[Judged]] = defaultdict(list)
+    for one in left:
+        if one.node and one.verdict.cause in _STOPPED:
+            by_node[one.node].append(one)
+    groups = []
+    for name, there in by_node.items():
+        for chain in chains(there, NODE_GAP, lambda one: one.at):
+            if any(one.verdict.cause is Cause.DRAIN for one in chain):
+                vanished = _stopped_with(chain, left)
+                groups.append(_drain(sorted([*chain, *vanished], key=_when), name))
+    return groups
+
+
+def _stopped_with(chain: list[Judged], left: list[Judged]) -> list[Judged]:
+    """Return those whose Pods were gone too soon to say where they ran, but stopped just then."""
+    times = [one.stopped_at for one in chain if one.stopped_at is not None]
+    if not times:
+        return []
+    since, until = min(times) - AT_ONCE, max(times) + AT_ONCE
+    return [
+        one
+        for one in left
+        if not one.node
+        and one.verdict.cause is Cause.GRACEFUL_STOP
+        and one.stopped_at is not None
+        and since <= one.stopped_at <= until
+    ]
+
+
+def _when(one: Judged) -> datetime:
+    return one.at
+
+
+def _drain(chain: list[Judged], name: str) -> Group:
+    evidence = tuple(dict.fromkeys(fact for one in chain[:20] for fact in one.verdict.evidence))
+    count = f"{len(chain)} election{'s' if len(chain) > 1 else ''}"
+    within = (chain[-1].at - chain[0].at).total_seconds()
+    sentence = f"{name} was drained from {clock(chain[0].at)} on; {count} that its pods held " + (
+        f"moved within {span(within)}" if len(chain) > 1 else "moved"
+    )
+    return Group(
+        tuple(chain), Verdict(Cause.DRAIN, Confidence.LIKELY, sentence, evidence[:20]), (name,)
+    )
+
+
+def _unsure(one: Judged) -> Group:
+    return Group((one,), replace(one.verdict, confidence=Confidence.POSSIBLE))
+
+
+def series(left: list[Judged]) -> list[Group]:
+    """Where Pods cannot be read: a series of releases to pods of the same ReplicaSets."""
+    alike = [
+        one
+        for one in left
+        if not one.node
+        and one.verdict.cause is Cause.GRACEFUL_STOP
+        and one.episode.opening is ChangeType.RELEASED
+    ]
+    groups = []
+    for chain in chains(alike, SERIES_GAP, lambda one: one.at):
+        if not SERIES <= len(chain) <= MAX_SERIES:
+            # Two may be a drain, or two stops by chance; a node holds no hundreds of elections.
+            groups += [_unsure(one) for one in chain if len(chain) > 1]
+            continue
+        groups.append(_series(chain))
+    return groups
+
+
+def _series(chain: list[Judged]) -> Group:
+    within = chain[-1].at - chain[0].at
+    names = some([f"{one.episode.key}" for one in chain])
+    sentence = (
+        f"{len(chain)} elections were released within {span(within.total_seconds())}: {names}"
+    )
+    fact = seen(Source.LEASES, "each went on to another pod of the same ReplicaSet")
+    return Group(tuple(chain), Verdict(Cause.DRAIN, _confidence(chain, within), sentence, (fact,)))
+
+
+def _confidence(chain: list[Judged], within: timedelta) -> Confidence:
+    """Only their node ties together Pods of several Deployments in several namespaces."""
+    moved = {
+        (one.episode.key.namespace, one.episode.loser.workload)
+        for one in chain
+        if one.episode.loser is not None and one.episode.loser.template
+    }
+    namespaces = {namespace for namespace, _ in moved}
+    one_command = len(moved) < SERIES or len(namespaces) < 2
+    return Confidence.POSSIBLE if one_command or within > ONE_DRAIN else Confidence.LIKELY

@@ -1,1 +1,0 @@
-"""Changes between two observations of a Lease, their identity, and when they were written."""

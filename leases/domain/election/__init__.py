@@ -1,1 +1,0 @@
-"""Elections: candidates, versions, and what happens if the holder dies."""

@@ -1,0 +1,391 @@
+"""What terms and changes add up to: statistics, flapping, abandonment, reliability and its periods.
+
+Statistics of the terms of a Lease, or of a holder, over a range.
+
+A term counts with its whole known length if any part of it is in the range. The p-th percentile is
+the smallest value that p % do not exceed.
+
+Decide when a Lease changes its holder too often: n changes in m minutes, for each kind.
+
+An election changes hands when something died or was rolled out, so a handful in half an hour is
+trouble (with client-go's defaults each takes at least 15 s). Locks change hands by design. A
+heartbeat and an identity have one holder for life: they flap by expiring and recovering.
+
+Which Leases are in trouble, and which trouble comes first on every page.
+
+Decide when a Lease counts as abandoned: nobody holds it, and nobody is expected to come back.
+
+Two kinds of Leases are: those that are vacant for long, and those that were never renewed, neither
+by a holder who came and expired nor by anybody at all. A heartbeat is never abandoned, because its
+end tells of a stopped node, and a vacant lock is only free.
+
+The days, ISO weeks and calendar quarters in which reliability is counted. All are in UTC.
+
+How long an election had no holder in watched time, and how that compares with an objective.
+
+Time that nobody watched is neither good nor bad: it is counted apart. So is time in which nobody
+needed to hold the Lease: an admin said that it may be vacant, or it was abandoned before the range.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, date, datetime, time, timedelta
+from enum import StrEnum
+from itertools import chain
+from math import ceil
+from statistics import median
+
+import msgspec
+
+from leases.domain.change import HOLDER_CHANGES, Change, ChangeType
+from leases.domain.holder_identity import split_holder
+from leases.domain.kind import Kind
+from leases.domain.phase import Phase
+from leases.domain.steady_clock import plus
+from leases.domain.terms import Gap, Life, PastPhase, Term, fold, seconds_within
+
+
+class Statistics(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """Lengths in seconds; None if there is nothing to measure."""
+
+    terms: int
+    longest: float | None
+    median: float | None
+    held: float  # in the range, without gaps
+    leaderless: float  # in the range; for a holder: after its terms
+    handovers: int  # for a holder: those it made
+    handover_p50: float | None  # from the old holder's last renewal to the new one's first write
+    handover_p95: float | None
+
+
+def statistics(
+    lives: Iterable[Life], *, since: datetime, until: datetime, holder: str | None = None
+) -> Statistics:
+    """Return the statistics of these Leases, or of one holder's part in them."""
+    terms: list[Term] = []
+    gaps: list[Gap] = []
+    times: list[float] = []
+    for life in lives:
+        mine = [term for term in life.terms if holder in (None, term.holder)]
+        terms += [
+            term
+            for term in mine
+            if term.since < until and (term.until is None or term.until > since)
+        ]
+        gaps += [gap for gap in life.gaps if holder in (None, gap.holder)]
+        gaps += [gap for term in mine for gap in term.gaps]
+        times += _handovers(life, since, until, holder)
+    lengths = [((term.until or until) - term.since).total_seconds() for term in terms]
+    inside = sum(seconds_within(term, since, until) for term in terms)
+    paused = sum(seconds_within(gap, since, until) for term in terms for gap in term.gaps)
+    return Statistics(
+        terms=len(terms),
+        longest=max(lengths, default=None),
+        median=median(lengths) if lengths else None,
+        held=inside - paused,
+        leaderless=sum(seconds_within(gap, since, until) for gap in gaps),
+        handovers=len(times),
+        handover_p50=percentile(times, 50),
+        handover_p95=percentile(times, 95),
+    )
+
+
+def percentile(values: Sequence[float], percent: int) -> float | None:
+    """Return None if there are no values."""
+    if not values:
+        return None
+    return sorted(values)[max(0, ceil(len(values) * percent / 100) - 1)]
+
+
+def _handovers(life: Life, since: datetime, until: datetime, holder: str | None) -> list[float]:
+    """Return the seconds that each hand-over in the range took, of this holder or of all."""
+    came = {term.since: term.holder for term in life.terms}
+    return [
+        (gap.until - (gap.renewed_at or gap.since)).total_seconds()
+        for gap in life.gaps
+        if gap.until is not None
+        and gap.ended_by in HOLDER_CHANGES
+        and since <= gap.until < until
+        and gap.holder is not None
+        and holder in (None, came.get(gap.until))
+    ]
+
+
+_COMES_AND_GOES = (*HOLDER_CHANGES, ChangeType.EXPIRED)
+
+
+class FlappingRule(msgspec.Struct, frozen=True):
+    """This many of these changes within this time are too many."""
+
+    number: int
+    within: timedelta
+    counted: tuple[ChangeType, ...] = HOLDER_CHANGES
+
+
+# docs/words.md names these numbers.
+RULES = {
+    Kind.ELECTION: FlappingRule(5, timedelta(minutes=30)),
+    Kind.LOCK: FlappingRule(60, timedelta(minutes=30)),
+    Kind.HEARTBEAT: FlappingRule(5, timedelta(minutes=30), _COMES_AND_GOES),
+    Kind.IDENTITY: FlappingRule(5, timedelta(minutes=30), _COMES_AND_GOES),
+    Kind.UNKNOWN: FlappingRule(5, timedelta(minutes=30)),
+}
+FEWEST = min(rule.number for rule in RULES.values())
+
+
+class BriefChange(msgspec.Struct, frozen=True, gc=False):
+    """What the rule reads of a change."""
+
+    change: ChangeType
+    at: datetime
+    holder: str | None
+    gap_seconds: float | None
+
+    @classmethod
+    def of(cls, change: Change) -> BriefChange:
+        return cls(change.change, change.at, change.holder, change.gap_seconds)
+
+
+class Flapping(msgspec.Struct, frozen=True, gc=False):
+    """How a Lease flaps: its counted changes, the first of them, and what they cost."""
+
+    changes: int
+    since: datetime
+    holders: int
+    hosts: int  # where they ran: a process that is started again there is another holder
+    gap_seconds: float  # without a holder
+    within: timedelta
+
+
+def flapping(changes: Sequence[BriefChange], kind: Kind, now: datetime) -> Flapping | None:
+    """Judge a Lease of this kind by its changes, in any order; None: it does not flap."""
+    rule = RULES[kind]
+    if len(changes) < rule.number:
+        return None
+    first = now - rule.within
+    recent = [one for one in changes if first <= one.at <= now]
+    counted = [one for one in recent if one.change in rule.counted]
+    if len(counted) < rule.number:
+        return None
+    return Flapping(
+        changes=len(counted),
+        since=min(one.at for one in counted),
+        holders=len(holders := {one.holder for one in counted}),
+        hosts=len({split_holder(holder).host or holder for holder in holders}),
+        gap_seconds=sum(one.gap_seconds or 0.0 for one in recent),
+        within=rule.within,
+    )
+
+
+# The smaller, the worse.
+SEVERITY = {Phase.EXPIRED: 0, Phase.VACANT: 1, Phase.LATE: 2, Phase.UNTIMED: 3, Phase.HELD: 4}
+PAST_SEVERITY = {PastPhase.EXPIRED: 0, PastPhase.VACANT: 1, PastPhase.HELD: 2}
+# A Lease that flaps stands below those that nobody can rely on now, above all others.
+FLAPPING_SEVERITY = 0.7
+# A Lease that nobody need hold: abandoned, or an admin said that it may be vacant.
+EXCUSED_SEVERITY = 5
+TROUBLE = (Phase.EXPIRED, Phase.VACANT, Phase.LATE)
+LONG_GAP_SECONDS = 30.0  # from here on, a gap without a holder is shown in red
+# A normal hand-over leaves an election vacant: client-go's contenders look every 2 s, others
+# every 15 s.
+VACANT_GRACE = timedelta(seconds=30)
+
+
+def severity(phase: Phase, *, flaps: bool, excused: bool = False) -> float:
+    own = EXCUSED_SEVERITY if excused else SEVERITY[phase]
+    return min(own, FLAPPING_SEVERITY) if flaps else own
+
+
+def is_in_trouble(phase: Phase, kind: Kind, *, excused: bool = False) -> bool:
+    """A vacant election is in trouble unless it is excused; a vacant lock is only free."""
+    if excused:
+        return False
+    return phase in TROUBLE and (phase is not Phase.VACANT or kind is Kind.ELECTION)
+
+
+def needs_attention(
+    phase: Phase, kind: Kind, *, since: datetime, now: datetime, excused: bool = False
+) -> bool:
+    """Whether a Lease that is in this phase since `since` belongs on the Attention list."""
+    if phase is Phase.VACANT and now - since < VACANT_GRACE:
+        return False
+    return is_in_trouble(phase, kind, excused=excused)
+
+
+DEFAULT_ABANDONED_AFTER = timedelta(hours=1)
+
+
+def abandoned_from(
+    phase: Phase,
+    kind: Kind,
+    *,
+    since: datetime,
+    renewed_at: datetime | None,
+    held_since: datetime | None,
+    threshold: timedelta,
+) -> datetime | None:
+    """Return from when a Lease counts as abandoned, unless somebody writes; None: never.
+
+    It is in this phase since `since`. `renewed_at`: when it was renewed last; None: nobody ever
+    held or renewed it. `held_since`: when the holder who expired came.
+    """
+    if kind is Kind.HEARTBEAT:
+        return None
+    if phase is Phase.VACANT and kind is not Kind.LOCK:
+        if renewed_at is None:
+            return plus(since, min(VACANT_GRACE, threshold))
+        return plus(min(since, renewed_at), threshold)
+    if phase is Phase.EXPIRED and renewed_at is not None and held_since is not None:
+        return plus(since, threshold) if renewed_at <= held_since else None
+    return None
+
+
+QUARTER_MONTHS = 3
+DAY = timedelta(days=1)
+
+
+class Period(StrEnum):
+    DAY = "day"
+    WEEK = "week"
+    QUARTER = "quarter"
+
+
+def first_day(period: Period, day: date) -> date:
+    """Return the first day of the period that contains this day."""
+    if period is Period.WEEK:
+        return day - timedelta(days=day.weekday())
+    if period is Period.QUARTER:
+        return day.replace(month=(day.month - 1) // QUARTER_MONTHS * QUARTER_MONTHS + 1, day=1)
+    return day
+
+
+def next_first_day(period: Period, first: date) -> date:
+    """Return the first day of the following period."""
+    if period is Period.QUARTER:
+        return first_day(period, first + timedelta(days=QUARTER_MONTHS * 31))
+    return first + timedelta(days=7 if period is Period.WEEK else 1)
+
+
+def days_of(period: Period, first: date) -> list[date]:
+    number = (next_first_day(period, first) - first).days
+    return [first + timedelta(days=day) for day in range(number)]
+
+
+def start_of(day: date) -> datetime:
+    return datetime.combine(day, time(), UTC)
+
+
+Span = tuple[datetime, datetime]
+NO_DATA = -1.0  # the share of time that was lost if none was watched
+_ROUNDING = 1e-9
+
+
+class Totals(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """Totals of a range, in seconds and numbers; they add up over adjacent ranges and over Leases.
+
+    `watched_seconds`: the Lease existed, somebody watched, and a holder was needed. `gap_seconds`
+    of them had no holder.
+    """
+
+    gap_seconds: float = 0.0
+    watched_seconds: float = 0.0
+    unwatched_seconds: float = 0.0
+    handovers: int = 0
+    failovers: int = 0  # hand-overs after the holder let the Lease run out
+    near_misses: int = 0
+
+    def __add__(self, other: Totals) -> Totals:
+        return Totals(
+            gap_seconds=self.gap_seconds + other.gap_seconds,
+            watched_seconds=self.watched_seconds + other.watched_seconds,
+            unwatched_seconds=self.unwatched_seconds + other.unwatched_seconds,
+            handovers=self.handovers + other.handovers,
+            failovers=self.failovers + other.failovers,
+            near_misses=self.near_misses + other.near_misses,
+        )
+
+    @property
+    def lost_share(self) -> float:
+        """Return the share of the watched time without a holder; NO_DATA if none was watched."""
+        if self.watched_seconds <= 0:
+            return NO_DATA
+        return min(1.0, max(0.0, self.gap_seconds) / self.watched_seconds)
+
+
+def totals_of(
+    changes: Sequence[Change],
+    *,
+    since: datetime,
+    until: datetime,
+    blind: Sequence[Span] = (),
+    may_be_vacant: Sequence[Span] = (),
+    abandoned: bool = False,
+) -> Totals:
+    """Count one Lease from `since` to before `until`.
+
+    `changes` are those of the range, after those that define the state before it. The spans of
+    `blind` do not overlap each other, nor do those of `may_be_vacant`. `abandoned`: the Lease was
+    so before the range.
+    """
+    life = fold(changes)
+    here = (since, until)
+    exists = _clipped(((one.since, one.until) for one in life.generations), here)
+    gaps = [*life.gaps, *chain.from_iterable(term.gaps for term in life.terms)]
+    lost = _clipped(((gap.since, gap.until) for gap in gaps), here)
+    unneeded = list(_unneeded(gaps, here, may_be_vacant, abandoned=abandoned))
+    counted = [one for one in changes if since <= one.at < until]
+    existed, needless = _watched(exists, blind), _watched(unneeded, blind)
+    return Totals(
+        gap_seconds=_watched(lost, blind) - needless,
+        watched_seconds=existed - needless,
+        unwatched_seconds=_seconds(exists) - existed,
+        handovers=sum(one.change in HOLDER_CHANGES for one in counted),
+        failovers=sum(one.change is ChangeType.TAKEN_OVER for one in counted),
+    )
+
+
+def misses(totals: Totals, objective: float) -> bool:
+    """Whether less than `objective` percent of the watched time had a holder."""
+    return totals.lost_share > allowed_share(objective)
+
+
+def allowed_share(objective: float) -> float:
+    """Return the largest share of lost time that meets an objective in percent."""
+    return (100 - objective) / 100 + _ROUNDING
+
+
+def budget_left(totals: Totals, objective: float) -> float:
+    """Return how many seconds without a holder the objective still allows; negative: too many.
+
+    It is measured by the time that was watched up to now.
+    """
+    return totals.watched_seconds * (100 - objective) / 100 - totals.gap_seconds
+
+
+def _unneeded(
+    gaps: Iterable[Gap], here: Span, may_be_vacant: Sequence[Span], *, abandoned: bool
+) -> Iterable[Span]:
+    for gap in gaps:
+        if abandoned and gap.since < here[0]:
+            yield from _clipped([(gap.since, gap.until)], here)
+        elif gap.vacant_since is not None:
+            vacant = _clipped([(max(gap.since, gap.vacant_since), gap.until)], here)
+            for span in vacant:
+                yield from _clipped(may_be_vacant, span)
+
+
+def _clipped(spans: Iterable[tuple[datetime, datetime | None]], to: Span) -> list[Span]:
+    """Return the parts of the spans inside another one. A span without an end goes on."""
+    since, until = to
+    cut = ((max(a, since), until if b is None else min(b, until)) for a, b in spans)
+    return [(a, b) for a, b in cut if a < b]
+
+
+def _seconds(spans: Iterable[Span]) -> float:
+    return sum((until - since).total_seconds() for since, until in spans)
+
+
+def _watched(spans: Sequence[Span], blind: Sequence[Span]) -> float:
+    """Return the seconds of the spans outside the blind ones."""
+    return _seconds(spans) - sum(_seconds(_clipped(blind, span)) for span in spans)

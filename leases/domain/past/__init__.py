@@ -1,1 +1,0 @@
-"""What changes add up to: terms, gaps, states at an instant, and unwatched times."""

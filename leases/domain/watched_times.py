@@ -1,0 +1,97 @@
+"""When a cluster was watched, the times between, and the state of its watch now.
+
+When a cluster was watched, and the times between, for which nothing is known.
+
+The state of the watch of one cluster, which every page shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+import msgspec
+
+BRIEF = timedelta(seconds=2)  # a shorter pause leaves nothing in doubt
+
+
+class WatchEnd(StrEnum):
+    CUT = ""  # it continues, or its process was killed
+    STOPPED = "stopped"  # the process stopped
+    LOST = "lost"  # the connection was lost
+
+
+class WatchedTime(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """One unbroken time in which one process watched a cluster."""
+
+    since: datetime
+    until: datetime  # as far as known; grows while it continues
+    ended: WatchEnd = WatchEnd.CUT
+    detail: str = ""  # why, in a sentence
+
+
+class UnwatchedTime(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A time in which nobody watched; `ended` says how the watched time before it ended."""
+
+    since: datetime
+    until: datetime
+    ended: WatchEnd | None  # None: it was never watched before
+    detail: str = ""
+
+    @property
+    def seconds(self) -> float:
+        return (self.until - self.since).total_seconds()
+
+    def covers(self, since: datetime, until: datetime) -> bool:
+        return self.since <= since and self.until >= until
+
+
+def unwatched(
+    spans: Iterable[WatchedTime], *, since: datetime, until: datetime
+) -> tuple[UnwatchedTime, ...]:
+    """Return the parts of a range that no span covers, oldest first, without BRIEF pauses.
+
+    Spans are ordered by their start. Those of several processes may overlap.
+    """
+    found: list[UnwatchedTime] = []
+    reached, last = since, None
+    for span in spans:
+        if span.since > until:
+            break
+        if span.since - reached > BRIEF:
+            found.append(_between(reached, span.since, last))
+        if last is None or span.until > last.until:
+            last = span
+        reached = max(reached, span.until)
+    if until - reached > BRIEF:
+        found.append(_between(reached, until, last))
+    return tuple(found)
+
+
+def _between(since: datetime, until: datetime, last: WatchedTime | None) -> UnwatchedTime:
+    ended = None if last is None else last.ended
+    return UnwatchedTime(since=since, until=until, ended=ended, detail=last.detail if last else "")
+
+
+class ConnectionState(StrEnum):
+    CONNECTING = "connecting"
+    LIVE = "live"
+    STALE = "stale"
+    REFUSED = "refused"
+
+
+class Connection(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """The state of one cluster's watch; `since` is when that state began."""
+
+    state: ConnectionState
+    since: datetime
+    detail: str = ""  # what to do, in one sentence, when not live
+    heard_at: datetime | None = None  # when the last byte from the cluster came
+    behind_seconds: float | None = None  # delay of the last renewals
+
+    def as_of(self, now: datetime) -> datetime:
+        """Return the time of our data: now while live, else when we last heard from the cluster."""
+        if self.state is ConnectionState.LIVE or self.heard_at is None:
+            return now
+        return min(now, self.heard_at)

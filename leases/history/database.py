@@ -1,0 +1,167 @@
+"""What SQLite and PostgreSQL do differently: text, locks, raw selects, many rows at once.
+
+Encode text so that every database can store it. PostgreSQL refuses NUL, which JSON allows.
+
+NUL becomes the symbol ␀; a ␀ or ␛ in the text gets a ␛ before it. Decoding restores the exact text.
+
+Write many rows: with few statements, or one statement for each.
+
+SQLite releases Python's GIL for each statement: one per row would make the event loop and the
+writer switch at every row.
+
+Locks between replicas on one PostgreSQL, where concurrent work would collide.
+
+SQLite allows only one writer anyway.
+
+Read changes with hand-written SQL, on SQLite by a given index.
+
+SQLite has no statistics about rare values, so its choice of an index is a guess. A statement that
+names an index fails if the index cannot serve it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Any, overload
+
+from django.db import Error, connection, transaction
+
+NUL_SYMBOL = "\N{SYMBOL FOR NULL}"
+ESCAPE = "\N{SYMBOL FOR ESCAPE}"
+_TO_ESCAPE = re.compile(f"[\0{NUL_SYMBOL}{ESCAPE}]")
+_ESCAPED = re.compile(f"{ESCAPE}([{NUL_SYMBOL}{ESCAPE}])|{NUL_SYMBOL}")
+
+
+@overload
+def to_stored(text: str) -> str: ...
+@overload
+def to_stored(text: str | None) -> str | None: ...
+def to_stored(text: str | None) -> str | None:
+    """The text without NUL."""
+    if not text or not _TO_ESCAPE.search(text):
+        return text
+    return _TO_ESCAPE.sub(lambda found: NUL_SYMBOL if found[0] == "\0" else ESCAPE + found[0], text)
+
+
+@overload
+def from_stored(text: str) -> str: ...
+@overload
+def from_stored(text: str | None) -> str | None: ...
+def from_stored(text: str | None) -> str | None:
+    """Undo `to_stored`."""
+    if not text or text.isascii() or not _ESCAPED.search(text):
+        return text
+    return _ESCAPED.sub(lambda found: found[1] or "\0", text)
+
+
+def to_stored_json(value: Any) -> Any:
+    """Encode all texts of a JSON value: a jsonb column cannot hold NUL."""
+    if isinstance(value, str):
+        return to_stored(value)
+    if isinstance(value, dict):
+        return {to_stored(name): to_stored_json(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [to_stored_json(item) for item in value]
+    return value
+
+
+def from_stored_json(value: Any) -> Any:
+    """Undo `to_stored_json`."""
+    if isinstance(value, str):
+        return from_stored(value)
+    if isinstance(value, dict):
+        return {from_stored(name): from_stored_json(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [from_stored_json(item) for item in value]
+    return value
+
+
+ROWS = 50  # per statement; SQLite takes 32,766 values, older ones 999
+
+
+def execute_many(sql: str, rows: Sequence[Sequence[Any]]) -> None:
+    """Run a statement for each row."""
+    if rows:
+        with connection.cursor() as cursor:
+            cursor.executemany(sql, rows)
+
+
+def insert(head: str, rows: Sequence[Sequence[Any]], tail: str) -> None:
+    """Run `head` VALUES rows `tail`. No two rows may conflict with each other."""
+    with connection.cursor() as cursor:
+        for start in range(0, len(rows), ROWS):
+            some = rows[start : start + ROWS]
+            row = f"({', '.join(['%s'] * len(some[0]))})"
+            values = ", ".join([row] * len(some))
+            cursor.execute(f"{head} VALUES {values} {tail}", [v for row in some for v in row])
+
+
+_SPACE = 0x1EA5E  # separates our advisory locks from those of other programs
+
+
+def take_turn(name: str) -> None:
+    """Take the lock of this name until the open transaction ends."""
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_xact_lock(%s, hashtext(%s))", [_SPACE, name])
+
+
+@contextmanager
+def transaction_in_turn(name: str) -> Iterator[None]:
+    """Open a transaction and take the lock of this name in it."""
+    try:
+        with transaction.atomic():
+            take_turn(name)
+            yield
+    except Error:
+        # Keep SQLite's open: on a full disk it could not be opened again.
+        if not connection.is_usable():
+            connection.close()
+        raise
+
+
+@contextmanager
+def turn(name: str) -> Iterator[None]:
+    """Hold the lock of this name during the block, over any number of transactions."""
+    if connection.vendor != "postgresql":
+        yield
+        return
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_lock(%s, hashtext(%s))", [_SPACE, name])
+    try:
+        yield
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_unlock(%s, hashtext(%s))", [_SPACE, name])
+
+
+Row = tuple[Any, ...]
+
+
+def select(sql: str, parameters: Sequence[object] = ()) -> list[Row]:
+    with connection.cursor() as cursor:
+        cursor.execute(sql, [_bound(value) for value in parameters])
+        rows: list[Row] = cursor.fetchall()
+        return rows
+
+
+def by_index(name: str) -> str:
+    """Return the table of changes, to be read by this index."""
+    hint = f" INDEXED BY {name}" if connection.vendor == "sqlite" else ""
+    return f"leases_change{hint}"
+
+
+def moment(value: str | datetime) -> datetime:
+    """Convert a time from a raw statement: SQLite returns UTC without an offset."""
+    if isinstance(value, str):
+        value = datetime.fromisoformat(value)
+    return value if value.tzinfo is not None else value.replace(tzinfo=UTC)
+
+
+def _bound(value: object) -> Any:
+    if isinstance(value, datetime):
+        return connection.ops.adapt_datetimefield_value(value)
+    return value

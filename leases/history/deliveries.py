@@ -1,0 +1,310 @@
+"""Claim messages to send, retry and log them, and repeat alerts that Alertmanager forgets.
+
+Claim messages to send, so that of several replicas one sends each.
+
+A claim ends by itself: when a process dies while it sends, another sends again, under the same id.
+
+The log of messages: reading it, and deleting what is old.
+
+How a delivery ended: when to try it again after a failure, and when to give up.
+
+What to send to Alertmanager again and again: it forgets alerts that nobody repeats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from datetime import datetime, timedelta
+from functools import partial
+from random import random
+
+import msgspec
+from django.db import transaction
+from django.db.models import Exists, F, OuterRef, Q
+
+from leases.domain.lease import ObjectName
+from leases.domain.notify import Message, Quiet, Sort, Stage, is_quiet, message_id
+from leases.history.database import take_turn
+from leases.history.outbox import decode_message, forget_quiet_times, quiet_times
+from leases.history.rows import to_incident
+from leases.models import IncidentRecord, Notification, Receiver
+
+CLAIM = timedelta(seconds=60)  # longer than any attempt may take
+MAX_GROUP = 40  # messages in one delivery
+LOOK_AGAIN = timedelta(seconds=30)  # at a message that a mute or a window holds back
+
+
+class Delivery(msgspec.Struct, frozen=True, kw_only=True):
+    """What is sent at once. `id` is the same at each attempt."""
+
+    id: str
+    receiver: int
+    name: str
+    sort: Sort
+    sealed: str
+    rows: tuple[int, ...]  # () refreshes what goes on, for Alertmanager
+    messages: tuple[Message, ...]
+    attempt: int
+
+
+def claim(process: str, now: datetime, busy: Collection[int] = ()) -> list[Delivery]:
+    """Take what is due: at most one delivery of each receiver is on its way at any time.
+
+    `busy` are the receivers to which this process is sending: a claim may end while it does.
+    """
+    free = Q(claimed_until=None) | Q(claimed_until__lte=now)
+    due = Notification.objects.filter(free, state=Notification.WAITING, due_at__lte=now)
+    if not due.exists():
+        return []
+    with transaction.atomic():
+        take_turn("notifications")
+        may = Q(retry_at=None) | Q(retry_at__lte=now)
+        receivers = Receiver.objects.filter(may, enabled=True, pk__in=due.values("receiver"))
+        receivers = receivers.exclude(pk__in=busy)
+        quiet = [one for one in quiet_times() if one.until is None or now < one.until]
+        found = (_claim_next(one, quiet, process, now) for one in receivers.order_by("pk"))
+        return [one for one in found if one is not None]
+
+
+def _claim_next(
+    receiver: Receiver, quiet: Sequence[Quiet], process: str, now: datetime
+) -> Delivery | None:
+    waiting = Notification.objects.filter(receiver=receiver, state=Notification.WAITING)
+    rows = list(waiting.order_by("pk"))
+    if any(row.claimed_until is not None and row.claimed_until > now for row in rows):
+        return None
+    batches = [batch for batch in _batches(receiver, rows, quiet, now) if _in_order(batch, rows)]
+    if not batches:
+        return None
+    chosen = min(batches, key=lambda batch: (batch[0].attempts, batch[0].pk))
+    messages = tuple(decode_message(row.content) for row in chosen)
+    delivery = chosen[0].delivery or messages[0].id
+    numbers = tuple(row.pk for row in chosen)
+    Notification.objects.filter(pk__in=numbers).update(
+        delivery=delivery,
+        claimed_by=process,
+        claimed_until=now + CLAIM,
+        attempts=F("attempts") + 1,
+    )
+    return Delivery(
+        id=delivery,
+        receiver=receiver.pk,
+        name=receiver.name,
+        sort=Sort(receiver.sort),
+        sealed=receiver.sealed,
+        rows=numbers,
+        messages=messages,
+        attempt=chosen[0].attempts + 1,
+    )
+
+
+def _batches(
+    receiver: Receiver, rows: Sequence[Notification], quiet: Sequence[Quiet], now: datetime
+) -> Iterable[list[Notification]]:
+    """Yield what may be sent now: deliveries to repeat, then one of new messages."""
+    repeated: dict[str, list[Notification]] = {}
+    for row in rows:
+        if row.delivery:
+            repeated.setdefault(row.delivery, []).append(row)
+    yield from (batch for batch in repeated.values() if batch[0].due_at <= now)
+    new = [row for row in rows if not row.delivery]
+    if quiet:
+        new = [row for row in new if not _is_held_back(row, quiet, now)]
+    if not receiver.group_seconds:
+        yield from ([row] for row in new if row.due_at <= now)
+    elif any(row.due_at <= now for row in new):
+        yield new[:MAX_GROUP]
+
+
+def _in_order(batch: Sequence[Notification], rows: Iterable[Notification]) -> bool:
+    """Whether no earlier message about one of these incidents still waits."""
+    numbers = {row.pk for row in batch}
+    about = {(row.cluster, row.incident): row.step for row in reversed(batch)}
+    return not any(
+        row.pk not in numbers and row.step < about.get((row.cluster, row.incident), -1)
+        for row in rows
+    )
+
+
+def _is_held_back(row: Notification, quiet: Sequence[Quiet], now: datetime) -> bool:
+    """Whether a mute or a window holds it back. That an incident is over is sent nevertheless."""
+    if row.stage in (Stage.OVER, Stage.TEST):
+        return False
+    record = IncidentRecord.objects.filter(cluster=row.cluster, incident=row.incident)
+    first = record.defer("story", "members", "evidence").first()
+    if first is None:
+        leases: tuple[ObjectName, ...] = ()
+    else:
+        leases = to_incident(first).leases
+    if not is_quiet(quiet, row.cluster, leases, now):
+        return False
+    row.due_at = now + LOOK_AGAIN
+    row.outcome = "It waits for the end of a mute or a maintenance window."
+    row.save(update_fields=["due_at", "outcome"])
+    return True
+
+
+def release(process: str) -> None:
+    """Give back what an ending process has claimed: another replica sends it without a wait."""
+    waiting = Notification.objects.filter(state=Notification.WAITING, claimed_by=process)
+    waiting.update(claimed_until=None)
+
+
+def queue_test(receiver: int, message: Message, now: datetime) -> str:
+    """Queue a test message. Returns its id."""
+    name = f"test-{now.timestamp():.6f}"
+    number = message_id(receiver, "", name, 0)
+    numbered = msgspec.structs.replace(message, id=number, incident=name)
+    Notification.objects.create(
+        receiver_id=receiver,
+        cluster="",
+        incident=name,
+        step=0,
+        stage=Stage.TEST.value,
+        content=msgspec.json.encode(numbered).decode(),
+        made_at=now,
+        due_at=now,
+    )
+    return number
+
+
+KEPT = timedelta(days=30)
+MAX_KEPT = 50_000  # the newest, of all receivers
+BATCH = 500  # rows deleted in one transaction
+
+
+def forget_messages(now: datetime) -> int:
+    """Delete one batch of old rows. Those of incidents that go on stay: they say what was sent."""
+    forget_quiet_times(now - KEPT)
+    open_now = IncidentRecord.objects.filter(
+        cluster=OuterRef("cluster"), incident=OuterRef("incident"), ended=None
+    )
+    done = Notification.objects.filter(~Exists(open_now), ended_at__isnull=False)
+    old = list(done.filter(ended_at__lt=now - KEPT).values_list("pk", flat=True)[:BATCH])
+    if not old:
+        beyond = done.order_by("-ended_at", "-pk").values_list("pk", flat=True)
+        old = list(beyond[MAX_KEPT : MAX_KEPT + BATCH])
+    return Notification.objects.filter(pk__in=old).delete()[0] if old else 0
+
+
+def messages_of(cluster: str, incident: str) -> list[Notification]:
+    """The messages about one incident, oldest first."""
+    rows = Notification.objects.filter(cluster=cluster, incident=incident)
+    return list(rows.select_related("receiver").order_by("made_at", "pk"))
+
+
+class FailingReceiver(msgspec.Struct, frozen=True):
+    """A receiver that did not take the last delivery; `failures` is the number of attempts since
+    it took one."""
+
+    number: int
+    name: str
+    failures: int
+    retry_at: datetime | None
+
+
+def failing_receivers() -> list[FailingReceiver]:
+    """Those that are switched on, by name."""
+    rows = Receiver.objects.filter(enabled=True, failures__gt=0).order_by("name")
+    return [FailingReceiver(one.pk, one.name, one.failures, one.retry_at) for one in rows]
+
+
+def drop_waiting(receiver: int, now: datetime) -> None:
+    """Send nothing of what waits for a receiver that is switched off."""
+    waiting = Notification.objects.filter(receiver=receiver, state=Notification.WAITING)
+    outcome = "Not sent: the receiver was switched off."
+    waiting.update(state=Notification.WITHDRAWN, ended_at=now, outcome=outcome)
+
+
+FIRST_RETRY, LAST_RETRY = 5.0, 300.0  # seconds
+GIVE_UP = timedelta(hours=24)  # after the message was made
+MAX_ERROR = 300  # characters
+
+
+def finish(
+    delivery: Delivery,
+    process: str,
+    now: datetime,
+    *,
+    error: str = "",
+    retry_after: float = 0.0,
+    jitter: Callable[[], float] = random,
+) -> None:
+    """Note how an attempt ended; `error` is "" if the receiver took the delivery."""
+    if not delivery.rows:
+        return
+    with transaction.atomic():
+        receiver = Receiver.objects.filter(pk=delivery.receiver).first()
+        if receiver is None:  # it was deleted meanwhile, and the rows with it
+            return
+        rows = Notification.objects.filter(pk__in=delivery.rows, state=Notification.WAITING)
+        ended = partial(rows.update, ended_at=now, claimed_until=None)
+        if not error:
+            ended(state=Notification.SENT, outcome="")
+            receiver.failures, receiver.retry_at = 0, None
+            receiver.last_error, receiver.last_sent_at = "", now
+        else:
+            error = error[:MAX_ERROR]
+            receiver.failures += 1
+            base = min(FIRST_RETRY * 2 ** min(receiver.failures - 1, 10), LAST_RETRY)
+            delay = max(base * (1 + jitter() / 4), min(retry_after, LAST_RETRY))
+            receiver.retry_at = now + timedelta(seconds=delay)
+            receiver.last_error = error
+            old = rows.filter(made_at__lt=now - GIVE_UP)
+            old.update(state=Notification.FAILED, outcome=error, ended_at=now, claimed_until=None)
+            rows.filter(claimed_by=process).update(
+                due_at=receiver.retry_at, outcome=error, claimed_until=None
+            )
+        receiver.save(update_fields=["failures", "retry_at", "last_error", "last_sent_at"])
+
+
+REFRESH = timedelta(seconds=60)
+MAX_REFRESHED = 500  # alerts of one receiver
+_GOING_ON = (Stage.OPENED.value, Stage.WORSENED.value)
+
+
+def claim_refreshes(
+    now: datetime, *, watched: Collection[str], busy: Collection[int] = ()
+) -> list[Delivery]:
+    """Return one delivery of each Alertmanager that is to be reminded; one replica gets it.
+
+    `watched` are the clusters that are watched: of others nobody would report the end. `busy` are
+    the receivers to which this process is sending: the end of an incident that is on its way must
+    not be overtaken by an older reminder.
+    """
+    due = Q(refreshed_at=None) | Q(refreshed_at__lte=now - REFRESH)
+    may = Q(retry_at=None) | Q(retry_at__lte=now)
+    receivers = Receiver.objects.filter(due & may, enabled=True, sort=Sort.ALERTMANAGER.value)
+    found = []
+    for one in receivers.exclude(pk__in=busy):
+        mine = Receiver.objects.filter(due, pk=one.pk).update(refreshed_at=now)
+        rows = _going_on(one, watched) if mine else []
+        if rows:
+            found.append(
+                Delivery(
+                    id=f"refresh-{one.pk}-{now.timestamp():.0f}",
+                    receiver=one.pk,
+                    name=one.name,
+                    sort=Sort.ALERTMANAGER,
+                    sealed=one.sealed,
+                    rows=(),
+                    messages=tuple(decode_message(row.content) for row in rows),
+                    attempt=1,
+                )
+            )
+    return found
+
+
+def _going_on(receiver: Receiver, watched: Collection[str]) -> list[Notification]:
+    """The newest message about each incident that it has heard of and that goes on."""
+    rows = Notification.objects.filter(receiver=receiver, stage__in=_GOING_ON)
+    newest: dict[tuple[str, str], Notification] = {}
+    going_on = IncidentRecord.objects.filter(ended=None, cluster__in=watched)
+    open_now = set(going_on.values_list("cluster", "incident"))
+    if not open_now:
+        return []
+    sent = rows.filter(state=Notification.SENT, incident__in={number for _, number in open_now})
+    for row in sent.order_by("-step"):
+        if (row.cluster, row.incident) in open_now:
+            newest.setdefault((row.cluster, row.incident), row)
+    return list(newest.values())[:MAX_REFRESHED]

@@ -1,0 +1,86 @@
+"""Export changes as NDJSON and CSV, in constant memory; CSV cells that no spreadsheet runs.
+
+Write CSV cells that no spreadsheet runs.
+
+Spreadsheets run cells that look like formulas.
+Source: https://owasp.org/www-community/attacks/CSV_Injection
+
+Export changes as NDJSON and CSV, line by line, in constant memory.
+
+NDJSON is exact. In CSV, texts that a spreadsheet would run are made harmless: see csv_cells.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from heapq import merge
+from operator import attrgetter
+from typing import Any
+
+import msgspec
+
+from leases.domain.change import Change
+from leases.history.find_changes import known_clusters, oldest_first
+from leases.history.indexed_search import HistoryFilter
+from leases.wire.microtime import format_microtime
+
+# Full-width ones too.
+RUN_BY_SPREADSHEETS = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+_NEEDS_QUOTES = re.compile("[\",;']")
+# Control characters become their symbols, or the replacement character.
+_SHOWN = (
+    {code: 0x2400 + code for code in range(0x20)}
+    | {0x7F: 0x2421}
+    | dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
+)
+
+
+def csv_cell(value: object) -> str:
+    """Make a text safe for spreadsheets; some take a semicolon as the end of a cell."""
+    if not isinstance(value, str):
+        return "" if value is None else str(value).lower()
+    if not value.isprintable():
+        value = value.translate(_SHOWN)
+    if value.startswith(RUN_BY_SPREADSHEETS):
+        value = f"'{value}"
+    if not _NEEDS_QUOTES.search(value):
+        return value
+    quoted = value.replace('"', '""')
+    return f'"{quoted}"'
+
+
+_OURS = ("renewed_at", "renewal", "stored_identity")
+FIELDS = tuple(name for name in Change.__struct_fields__ if name not in _OURS)
+CHUNK = 2000
+
+
+def as_item(change: Change) -> dict[str, Any]:
+    """Return one change as JSON values, in the order of the contract."""
+    item: dict[str, Any] = {}
+    for field in FIELDS:
+        value = getattr(change, field)
+        item[field] = format_microtime(value) if isinstance(value, datetime) else value
+    return item
+
+
+def changes(cluster: str | None, wanted: HistoryFilter) -> Iterator[Change]:
+    """Yield matching changes, oldest first, with one chunk of each cluster in memory."""
+    clusters = [cluster] if cluster is not None else known_clusters()
+    found = [oldest_first(one, wanted, chunk=CHUNK) for one in clusters]
+    return found[0] if len(found) == 1 else merge(*found, key=attrgetter("at"))
+
+
+def ndjson(found: Iterable[Change]) -> Iterator[str]:
+    """Yield one JSON object per line."""
+    for change in found:
+        yield msgspec.json.encode(as_item(change)).decode() + "\n"
+
+
+def as_csv(found: Iterable[Change]) -> Iterator[str]:
+    """Yield a header and one line per change. Null is empty; fields are separated by spaces."""
+    yield ",".join(FIELDS) + "\r\n"
+    for change in found:
+        item = as_item(change) | {"fields": " ".join(change.fields)}
+        yield ",".join(map(csv_cell, item.values())) + "\r\n"

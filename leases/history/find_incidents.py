@@ -1,0 +1,268 @@
+"""Find stored incidents, what people noted about them, and changes that have no cause yet.
+
+Find stored incidents, and what people noted about them.
+
+Changes without a cause, as clues: a process was killed before it wrote their incidents.
+
+History keeps less than the tracker knew: no intervals of renewals, no silences of the cluster, no
+managedFields but the name of the writer.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import msgspec
+from django.db.models import Count, Q, QuerySet, Value
+from django.db.models.functions import StrIndex
+from django.db.models.lookups import GreaterThan
+
+from leases.domain.cause.clue import Clue, is_human_writer
+from leases.domain.cause.incident import Cause, Incident
+from leases.domain.change import Change, ChangeType
+from leases.domain.lease import Lease, LeaseSpec, ObjectMeta
+from leases.history.database import NUL_SYMBOL, by_index, from_stored, select, to_stored
+from leases.history.find_changes import BadCursor, of_lease
+from leases.history.rows import COLUMNS, as_text, story_of, to_change, to_incident
+from leases.models import IncidentNote, IncidentRecord
+from leases.tables.incidents import LONG
+
+_MAX_MOVES = 10  # withdrawn incidents that one may have been part of, one after the other
+_MAX_ID = 64  # characters
+FIRST_TIME = datetime.min.replace(tzinfo=UTC)
+_LARGE = ("members", "story")  # columns that a list does not need
+
+
+class StoredIncident(msgspec.Struct, frozen=True, kw_only=True):
+    """One incident without its members. `story` has copies of its first changes, oldest first."""
+
+    incident: Incident
+    changes: int  # that belong to it
+    updated_at: datetime
+    story: tuple[Change, ...] = ()  # in a list: empty
+
+
+class StoredNote(msgspec.Struct, frozen=True):
+    who: str
+    at: datetime
+    text: str
+
+
+def find_incidents(
+    cluster: str,
+    *,
+    causes: Sequence[Cause] = (),
+    namespace: str | None = None,
+    lease: str | None = None,
+    holder: str | None = None,
+    since: datetime | None = None,
+    until: datetime | None = None,
+    going_on: bool | None = None,
+    limit: int,
+    before: str | None = None,
+) -> list[StoredIncident]:
+    """Return the newest incidents that went on at any time of [since, until). Raises BadCursor."""
+    rows = _matching(cluster, namespace, lease, holder, until)
+    if causes:
+        rows = rows.filter(cause__in=causes)
+    if going_on is not None:
+        rows = rows.filter(ended__isnull=going_on)
+    if before:
+        began, number = _read_cursor(before)
+        rows = rows.filter(Q(began__lt=began) | Q(began=began, incident__lt=number))
+    found = [
+        row
+        for part in _from(rows, since)
+        for row in part.order_by("-began", "-incident").defer(*_LARGE)[:limit]
+    ]
+    found.sort(key=lambda row: (row.began, row.incident), reverse=True)
+    return [
+        StoredIncident(incident=to_incident(row), changes=row.changes, updated_at=row.updated_at)
+        for row in found[:limit]
+    ]
+
+
+def cursor_of(stored: StoredIncident) -> str:
+    """Return `before` for the incidents after this one."""
+    return f"{stored.incident.began.isoformat()}|{stored.incident.id}"
+
+
+def count_incidents(
+    cluster: str,
+    *,
+    namespace: str | None = None,
+    lease: str | None = None,
+    holder: str | None = None,
+    since: datetime | None = None,
+    until: datetime | None = None,
+) -> dict[tuple[Cause, bool], int]:
+    """Count incidents by cause and by whether they go on; `since` and `until` as above."""
+    rows = _matching(cluster, namespace, lease, holder, until)
+    counts: Counter[tuple[Cause, bool]] = Counter()
+    for part in _from(rows, since):
+        found = part.order_by().values_list("cause")
+        for cause, number, over in found.annotate(number=Count("id"), over=Count("ended")):
+            counts[Cause(cause), False] += over
+            counts[Cause(cause), True] += number - over
+    return {which: number for which, number in counts.items() if number}
+
+
+def incident_of(cluster: str, incident: str) -> StoredIncident | None:
+    """Return an incident with its story; for a withdrawn one, the one that has its changes now."""
+    for _ in range(_MAX_MOVES):
+        row = IncidentRecord.objects.filter(cluster=cluster, incident=incident).first()
+        if row is None:
+            return None
+        if not row.part_of:
+            found = to_incident(row)
+            story = tuple(
+                msgspec.structs.replace(change, cause=found.cause, incident=found.id)
+                for _, change in story_of(row.story)
+            )
+            return StoredIncident(
+                incident=found, changes=row.changes, updated_at=row.updated_at, story=story
+            )
+        incident = row.part_of
+    return None
+
+
+def open_incidents(cluster: str) -> list[Incident]:
+    """Return, with their members, the incidents that may still change; oldest first."""
+    rows = IncidentRecord.objects.filter(Q(ended=None) | Q(settled=False), cluster=cluster)
+    rows = rows.filter(part_of="").order_by("began", "incident").defer("story")
+    return [to_incident(row, members=True) for row in rows]
+
+
+def notes_of(cluster: str, incident: str) -> list[StoredNote]:
+    """Return the notes of an incident, oldest first."""
+    rows = IncidentNote.objects.filter(cluster=cluster, incident=incident).order_by("at", "id")
+    return [StoredNote(row.who, row.at, from_stored(row.text)) for row in rows]
+
+
+def add_note(cluster: str, incident: str, *, who: str, at: datetime, text: str) -> None:
+    IncidentNote.objects.create(
+        cluster=cluster, incident=incident, who=who, at=at, text=to_stored(text)
+    )
+
+
+def _matching(
+    cluster: str,
+    namespace: str | None,
+    lease: str | None,
+    holder: str | None,
+    until: datetime | None,
+) -> QuerySet[IncidentRecord]:
+    rows = IncidentRecord.objects.filter(cluster=cluster, part_of="")
+    if until is not None:
+        rows = rows.filter(began__lt=until)
+    if namespace or lease:
+        # Names cannot have a quote or a slash.
+        start = f'"{namespace}/' if namespace else "/"
+        rows = rows.filter(_has("leases", f'{start}{lease}"' if lease else start))
+    if holder:
+        shown = dict.fromkeys((holder, holder.strip()))
+        meant = dict.fromkeys([*shown, *(name.replace(NUL_SYMBOL, "\0") for name in shown)])
+        rows = rows.filter(_any("holders", meant) | _any("hosts", meant))
+    return rows
+
+
+def _from(
+    rows: QuerySet[IncidentRecord], since: datetime | None
+) -> tuple[QuerySet[IncidentRecord], ...]:
+    """Leave out what was over by then. Each part has an index that reads few other rows."""
+    if since is None:
+        return (rows,)
+    edge = max(since, FIRST_TIME + LONG) - LONG
+    earlier = rows.filter(began__lt=edge)
+    inside = Q(began__gte=since) | Q(ended__gt=since) | Q(ended=None)
+    return (
+        rows.filter(inside, began__gte=edge),
+        earlier.filter(lasted_long=True, ended__gt=since),
+        earlier.filter(ended=None),
+    )
+
+
+def _any(column: str, texts: Sequence[str] | dict[str, None]) -> Q:
+    found = Q()
+    for text in texts:
+        found |= Q(_has(column, as_text(text)))
+    return found
+
+
+def _has(column: str, part: str) -> GreaterThan:
+    return GreaterThan(StrIndex(column, Value(part)), 0)
+
+
+def _read_cursor(cursor: str) -> tuple[datetime, str]:
+    at, _, number = cursor.partition("|")
+    try:
+        began = datetime.fromisoformat(at)
+    except ValueError:
+        began = None
+    if began is None or began.tzinfo is None or not number or len(number) > _MAX_ID:
+        raise BadCursor("before is not a page of these incidents. Start again without it.")
+    return began, number
+
+
+MOST = 5000  # changes that are looked at, the newest: as many as a casebook judges at once
+MOST_EARLIER = 20  # changes of one Lease
+_NO_WRITE = (ChangeType.EXPIRED, ChangeType.DELETED)
+
+
+def unexplained_changes(cluster: str, since: datetime) -> list[Clue]:
+    """Return the changes from then on that have no cause, oldest first.
+
+    Those that came before an explained change of the same Lease are innocent: they were judged.
+    """
+    rows = select(
+        f"SELECT identity, {COLUMNS} FROM {by_index('change_by_time')} "  # noqa: S608
+        "WHERE cluster = %s AND at >= %s ORDER BY at DESC, id DESC LIMIT %s",
+        [cluster, since, MOST],
+    )
+    explained: set[tuple[str, str]] = set()
+    found = []
+    for identity, *row in rows:
+        change = to_change(tuple(row))
+        name = change.namespace, change.name
+        if change.cause is not None:
+            explained.add(name)
+        elif name not in explained:
+            found.append(_clue(change, identity))
+    return found[::-1]
+
+
+def _clue(change: Change, identity: str) -> Clue:
+    observed_at = change.renewed_at
+    before = None
+    if change.change is ChangeType.EXPIRED and observed_at is not None:
+        lasted = round((change.at - observed_at).total_seconds())
+        before = _lease(change, change.previous_holder, duration=lasted)
+    after = None if change.change in _NO_WRITE else _lease(change, change.holder)
+    return Clue(
+        change=change,
+        before=before,
+        after=after,
+        observed_at=observed_at,
+        usual_writer=_usual_writer(change),
+        stored_as=identity,
+    )
+
+
+def _usual_writer(change: Change) -> str | None:
+    """Return who wrote the Lease before a person's program did; that program if nobody is known."""
+    if change.writer is None or not is_human_writer(change.writer):
+        return None
+    earlier = of_lease(change.cluster, change.namespace, change.name, MOST_EARLIER)
+    known = (
+        one.writer
+        for one in earlier
+        if one.writer and one.at < change.at and one.cause is not Cause.BY_HAND
+    )
+    return next(known, change.writer)
+
+
+def _lease(change: Change, holder: str | None, *, duration: int | None = None) -> Lease:
+    meta = ObjectMeta(name=change.name, namespace=change.namespace, uid=change.uid)
+    return Lease(meta, LeaseSpec(holder_identity=holder, lease_duration_seconds=duration))

@@ -1,0 +1,235 @@
+"""Write incidents as rows, each once, with copies of their changes; and mark these changes.
+
+Every replica finds the same incidents under the same ids. Of two versions the newer one stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from datetime import datetime
+from functools import cache, partial
+from typing import Any
+
+import msgspec
+from django.db import connection
+from msgspec.structs import replace
+
+from leases.domain.cause.incident import Cause, Incident, Member
+from leases.history.database import execute_many, insert, moment, select, transaction_in_turn
+from leases.history.outbox import queue_messages
+from leases.history.refused_rows import (
+    RefusedValue,
+    What,
+    log,
+    refusal,
+    set_aside,
+    write_all_but_refused,
+)
+from leases.history.rows import COLUMNS, Story, incident_values, story_of, to_change
+from leases.models import IncidentNote
+
+MAX_STORY = 2000  # copies of changes in one incident
+MEMBERS_PER_SELECT = 300
+_MARK = (
+    "UPDATE leases_change SET cause = %s, incident = %s "
+    "WHERE cluster = %s AND namespace = %s AND name = %s AND identity = %s"
+)
+_SETTLE = (
+    "UPDATE leases_incident SET settled = TRUE, members = '[]', updated_at = %s "
+    "WHERE cluster = %s AND incident = %s AND updated_at <= %s"
+)
+_KEY = ("cluster", "incident")
+Name = tuple[str, str, str]  # of a change: namespace and name of its Lease, identity
+
+
+class Reviewed(msgspec.Struct, frozen=True):
+    """An incident as it was concluded at that moment."""
+
+    incident: Incident
+    at: datetime
+
+
+class CauseMark(msgspec.Struct, frozen=True):
+    """The cause of one change, and the id of its incident."""
+
+    member: Member
+    cause: Cause
+    incident: str
+
+
+class IncidentBatch(msgspec.Struct, frozen=True):
+    """What one transaction writes, after the changes it names."""
+
+    cluster: str
+    reviewed: tuple[Reviewed, ...]
+    marks: tuple[CauseMark, ...]
+    own: frozenset[str] = frozenset()  # ids of incidents that this process reported
+    settled: tuple[Reviewed, ...] = ()  # written before; since then only settled, and over
+
+
+def write_batch_of_incidents(batch: IncidentBatch) -> list[RefusedValue]:
+    """Write the batch, and set refused values aside. Returns the refusals.
+
+    Raises errors of the database itself; then nothing of the batch is written.
+    """
+    refused: list[RefusedValue] = []
+    make = partial(refusal, cluster=batch.cluster)
+
+    def refuse(one: Reviewed, error: Exception) -> None:
+        incident = one.incident
+        refused.append(make(What.INCIDENT, incident, error, same=incident.id))
+
+    def refuse_mark(mark: CauseMark, error: Exception) -> None:
+        key, same = mark.member.lease, mark.member.identity
+        refused.append(make(What.CAUSE, mark, error, same=same, key=key))
+
+    with transaction_in_turn(batch.cluster):
+        same = same_elsewhere(batch)
+        settled = [one for one in batch.settled if one.incident.id not in same]
+        changed = (*batch.reviewed, *(one for one in batch.settled if one.incident.id in same))
+        reviewed = [one for each in changed for one in _under(same, each)]
+        write_all_but_refused(reviewed, write_incidents, refuse)
+        settle(batch.cluster, settled)
+        reviewed += settled
+        queue_messages(batch.cluster, [(one.incident, one.at) for one in reviewed])
+        marks = [replace(one, incident=same.get(one.incident, one.incident)) for one in batch.marks]
+        write_all_but_refused(marks, partial(write_marks, batch.cluster), refuse_mark)
+        new = set_aside(refused)
+    log(new)
+    return new
+
+
+def same_elsewhere(batch: IncidentBatch) -> dict[str, str]:
+    """Return which incidents another replica reported under another id, with that id.
+
+    Two replicas may order the expiries of one moment differently. Then each takes another change
+    for the first one of the incident, from which the id follows.
+    """
+    ids = {mark.incident for mark in batch.marks}
+    ids |= {one.incident.id for one in (*batch.reviewed, *batch.settled)}
+    stored = dict(_of_incidents(batch.cluster, ids, "incident, part_of"))
+    found = {one: heir for one, heir in stored.items() if heir and heir not in batch.own}
+    began_with = {
+        _name(one.incident.members[0]): one.incident.id
+        for one in batch.reviewed
+        if one.incident.id not in stored and one.incident.members
+    }
+    for name, other in _stored(batch.cluster, list(began_with), "incident"):
+        if other is not None and other not in batch.own:
+            found[began_with[name]] = other
+    return found
+
+
+def _under(same: dict[str, str], reviewed: Reviewed) -> list[Reviewed]:
+    """Return an incident under the id of the other replica; ours leads there."""
+    other = same.get(reviewed.incident.id)
+    if other is None:
+        return [reviewed]
+    led = replace(reviewed.incident, members=(), part_of=other)
+    if reviewed.incident.part_of:
+        return [Reviewed(led, reviewed.at)]
+    return [Reviewed(replace(reviewed.incident, id=other), reviewed.at), Reviewed(led, reviewed.at)]
+
+
+def write_incidents(reviewed: Sequence[Reviewed]) -> None:
+    """Insert or update these incidents of one cluster. Runs in the caller's transaction."""
+    cluster = reviewed[0].incident.cluster
+    ids = {one.incident.id for one in reviewed}
+    stored = {
+        number: (moment(updated_at), story_of(story))
+        for number, updated_at, story in _of_incidents(cluster, ids, "incident, updated_at, story")
+    }
+    newest = {one.incident.id: one for one in sorted(reviewed, key=lambda one: one.at)}
+    for number, (updated_at, _) in stored.items():
+        if updated_at > newest[number].at:
+            del newest[number]
+    known = {number: stored[number][1] if number in stored else () for number in newest}
+    stories = _stories(cluster, newest.values(), known)
+    time = cache(connection.ops.adapt_datetimefield_value)
+    values = [
+        incident_values(one.incident, stories[number], one.at, time)
+        for number, one in newest.items()
+    ]
+    if values:
+        columns = list(values[0])
+        sets = ", ".join(f"{name} = excluded.{name}" for name in columns if name not in _KEY)
+        insert(
+            f"INSERT INTO leases_incident ({', '.join(columns)})",
+            [tuple(row.values()) for row in values],
+            f"ON CONFLICT ({', '.join(_KEY)}) DO UPDATE SET {sets}",
+        )
+    for one in newest.values():
+        if one.incident.part_of:
+            notes = IncidentNote.objects.filter(cluster=cluster, incident=one.incident.id)
+            notes.update(incident=one.incident.part_of)
+
+
+def settle(cluster: str, settled: Iterable[Reviewed]) -> None:
+    """Store that these incidents are settled. They are over: nobody needs their members."""
+    time = connection.ops.adapt_datetimefield_value
+    rows = [(time(one.at), cluster, one.incident.id, time(one.at)) for one in settled]
+    execute_many(_SETTLE, rows)
+
+
+def write_marks(cluster: str, marks: Iterable[CauseMark]) -> None:
+    """Store the causes of changes. A change that is not stored is left out."""
+    rows = [
+        (one.cause.value, one.incident, cluster, key.namespace, key.name, one.member.identity)
+        for one in marks
+        for key in (one.member.lease,)
+    ]
+    execute_many(_MARK, rows)
+
+
+def _stories(
+    cluster: str, reviewed: Iterable[Reviewed], known: dict[str, Story]
+) -> dict[str, Story]:
+    """Add copies of the changes that the stories lack, as far as they are stored."""
+    missing: dict[str, list[Name]] = {}
+    for one in reviewed:
+        story = known[one.incident.id]
+        has = {(change.namespace, change.name, identity) for identity, change in story}
+        lacks = [name for name in map(_name, one.incident.members) if name not in has]
+        missing[one.incident.id] = lacks[: max(0, MAX_STORY - len(story))]
+    names = list(dict.fromkeys(name for lacks in missing.values() for name in lacks))
+    found = {name: to_change(tuple(row)) for name, *row in _stored(cluster, names, COLUMNS)}
+    return {
+        number: _in_order((*known[number], *((n[2], found[n]) for n in lacks if n in found)))
+        for number, lacks in missing.items()
+    }
+
+
+def _in_order(story: Story) -> Story:
+    return tuple(sorted(story, key=lambda one: (one[1].at, one[1].observed_at)))
+
+
+def _name(member: Member) -> Name:
+    return member.lease.namespace, member.lease.name, member.identity
+
+
+def _of_incidents(cluster: str, ids: Collection[str], columns: str) -> Iterator[tuple[Any, ...]]:
+    """Yield these columns of the incidents that are stored."""
+    if ids:
+        marks = ", ".join(["%s"] * len(ids))
+        yield from select(
+            f"SELECT {columns} FROM leases_incident "  # noqa: S608
+            f"WHERE cluster = %s AND incident IN ({marks})",
+            [cluster, *ids],
+        )
+
+
+def _stored(cluster: str, names: Sequence[Name], columns: str) -> Iterator[tuple[Any, ...]]:
+    """Yield these columns of the changes that are stored, each row after its name."""
+    for start in range(0, len(names), MEMBERS_PER_SELECT):
+        some = names[start : start + MEMBERS_PER_SELECT]
+        marks = ", ".join(["(%s, %s, %s)"] * len(some))
+        # SQLite uses the whole key only in a join, and joins in this order.
+        rows = select(
+            "SELECT asked.column1, asked.column2, asked.column3, "  # noqa: S608
+            f"{columns} FROM (VALUES {marks}) AS asked "
+            "CROSS JOIN leases_change WHERE cluster = %s AND namespace = asked.column1 "
+            "AND name = asked.column2 AND identity = asked.column3",
+            [*(value for name in some for value in name), cluster],
+        )
+        for row in rows:
+            yield (row[:3], *row[3:])

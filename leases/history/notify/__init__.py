@@ -1,2 +1,0 @@
-"""Messages that wait or were sent, receivers, and times without messages. Tests:
-tests/history/notify."""

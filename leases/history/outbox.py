@@ -1,0 +1,291 @@
+"""Queue messages about incidents, in the transaction that writes them; mutes and acknowledgements.
+
+Who takes care of an incident.
+
+Mutes and maintenance windows as they are stored.
+
+Queue messages about incidents, in the transaction that writes the incidents.
+
+So a killed process loses none, and of several replicas one queues each message: the rows of a
+receiver and an incident are numbered, and a number is there once.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+
+import msgspec
+from django.db import DatabaseError, transaction
+from django.db.models import Q, QuerySet
+
+from leases.domain.cause.incident import Incident
+from leases.domain.notify import (
+    Choice,
+    Message,
+    Quiet,
+    Stage,
+    Subject,
+    chooses,
+    is_quiet,
+    message_of,
+    next_stage,
+    phases_of,
+)
+from leases.history.database import to_stored
+from leases.history.refused_rows import is_of_the_value
+from leases.history.rows import as_text, story_of
+from leases.models import Acknowledgement, IncidentRecord, Notification, QuietTime, Receiver
+
+MAX_OUTCOME = 300  # characters
+
+
+def acknowledgement_of(cluster: str, incident: str) -> Acknowledgement | None:
+    return Acknowledgement.objects.filter(cluster=cluster, incident=incident).first()
+
+
+def acknowledge(cluster: str, incident: str, *, who: str, at: datetime) -> Acknowledgement:
+    """Note who takes care of it. The first person stays. That it worsened is not sent any more,
+    unless a receiver may have been sent it already."""
+    with transaction.atomic():
+        found, _ = Acknowledgement.objects.get_or_create(
+            cluster=cluster, incident=incident, defaults={"who": who, "at": at}
+        )
+        Notification.objects.filter(
+            cluster=cluster,
+            incident=incident,
+            stage=Stage.WORSENED.value,
+            state=Notification.WAITING,
+            attempts=0,
+        ).update(
+            state=Notification.WITHDRAWN,
+            ended_at=at,
+            outcome=f"Not sent: {found.who} takes care of the incident."[:MAX_OUTCOME],
+        )
+    return found
+
+
+def take_back(cluster: str, incident: str) -> None:
+    Acknowledgement.objects.filter(cluster=cluster, incident=incident).delete()
+
+
+def quiet_times() -> list[Quiet]:
+    """All that are stored: `forget_quiet_times` deletes those that ended long ago."""
+    return [
+        Quiet(
+            cluster=row.cluster,
+            namespace=row.namespace,
+            name=row.name,
+            since=row.since,
+            until=row.until,
+        )
+        for row in QuietTime.objects.all()
+    ]
+
+
+def listed(now: datetime) -> list[QuietTime]:
+    """Those that have not ended, the next one to begin last."""
+    return list(_not_ended(now).order_by("since", "pk"))
+
+
+def add(row: QuietTime) -> None:
+    row.reason = to_stored(row.reason)
+    row.save()
+
+
+def end(number: int, now: datetime) -> None:
+    """End it now; one that has not begun is deleted."""
+    QuietTime.objects.filter(pk=number, since__gt=now).delete()
+    _not_ended(now).filter(pk=number).update(until=now)
+
+
+def forget_quiet_times(before: datetime) -> None:
+    QuietTime.objects.filter(until__lt=before).delete()
+
+
+def _not_ended(now: datetime) -> QuerySet[QuietTime]:
+    return QuietTime.objects.filter(Q(until=None) | Q(until__gt=now))
+
+
+logger = logging.getLogger(__name__)
+
+MAX_WAITING = 1000  # messages for one receiver; those beyond are logged as not sent
+_NEVER_SENT = (Notification.SILENCED, Notification.WITHDRAWN)
+decode_choice = msgspec.json.Decoder(Choice).decode
+decode_message = msgspec.json.Decoder(Message).decode
+
+
+def queue_messages(cluster: str, reviewed: Iterable[tuple[Incident, datetime]]) -> None:
+    """Queue what is news in these incidents, as they were concluded at these moments.
+
+    A failure that is not of the database itself is logged: history must go on.
+    """
+    receivers = list(Receiver.objects.filter(enabled=True))
+    if not receivers:
+        return
+    try:
+        with transaction.atomic():
+            _Queue(cluster, receivers).add(list(reviewed))
+    except Exception as error:
+        if isinstance(error, DatabaseError) and not is_of_the_value(error):
+            raise
+        logger.exception("%s: messages about incidents are not queued", cluster)
+
+
+class _Queue:
+    """The outbox of one cluster within one transaction."""
+
+    def __init__(self, cluster: str, receivers: Sequence[Receiver]) -> None:
+        self._cluster = cluster
+        self._receivers = [(one, decode_choice(one.choice)) for one in receivers]
+        self._rows: dict[tuple[int, str], list[Notification]] = {}
+        self._records: dict[str, IncidentRecord] = {}
+        self._acknowledged: set[str] = set()
+        self._quiet: list[Quiet] = []
+        self._waiting: Counter[int] = Counter()
+        self._new: list[Notification] = []
+
+    def add(self, reviewed: Sequence[tuple[Incident, datetime]]) -> None:
+        self._read([incident.id for incident, _ in reviewed])
+        for incident, at in reviewed:
+            record = self._records.get(incident.id)
+            # Otherwise another replica knows it better, or the database refused it.
+            if record is not None and record.updated_at == at:
+                self._add_incident(incident, record, at)
+        Notification.objects.bulk_create(self._new, ignore_conflicts=True)
+
+    def _read(self, ids: Sequence[str]) -> None:
+        of_these = {"cluster": self._cluster, "incident__in": ids}
+        for row in Notification.objects.filter(**of_these).order_by("step"):
+            self._rows.setdefault((row.receiver_id, row.incident), []).append(row)
+        columns = ("incident", "updated_at", "story")
+        rows = IncidentRecord.objects.filter(**of_these).only(*columns)
+        self._records = {row.incident: row for row in rows}
+        taken = Acknowledgement.objects.filter(**of_these)
+        self._acknowledged = set(taken.values_list("incident", flat=True))
+        self._quiet = quiet_times()
+        waiting = Notification.objects.filter(state=Notification.WAITING)
+        self._waiting = Counter(waiting.values_list("receiver", flat=True))
+
+    def _add_incident(self, incident: Incident, record: IncidentRecord, at: datetime) -> None:
+        if incident.part_of and incident.id in self._acknowledged:
+            _move_acknowledgement(incident, incident.part_of)
+        subject: Subject | None = None
+        for receiver, choice in self._receivers:
+            rows = self._rows.get((receiver.pk, incident.id), [])
+            if all(row.state in _NEVER_SENT for row in rows):
+                subject = subject or _subject(incident, record)
+                over = incident.ended is not None and incident.ended < receiver.created_at
+                if over or incident.part_of or not chooses(choice, subject):
+                    continue
+            self._add_message(receiver, choice, incident, rows, at)
+
+    def _add_message(
+        self,
+        receiver: Receiver,
+        choice: Choice,
+        incident: Incident,
+        rows: list[Notification],
+        at: datetime,
+    ) -> None:
+        """Change the message that waits, or add one."""
+        heard = [row for row in rows if row.state not in _NEVER_SENT]
+        unsent = heard.pop() if heard and _is_unsent(heard[-1]) else None
+        if unsent is not None and self._rewrite(unsent, incident, heard, choice, at):
+            return
+        if unsent is not None:  # it was claimed meanwhile
+            heard.append(unsent)
+        last = decode_message(heard[-1].content) if heard else None
+        stage = self._stage(incident, last)
+        if stage is None or not _wants(choice, stage):
+            return
+        step = rows[-1].step + 1 if rows else 0
+        row = Notification(
+            receiver=receiver,
+            cluster=self._cluster,
+            incident=incident.id,
+            step=step,
+            made_at=at,
+            due_at=at + timedelta(seconds=receiver.group_seconds),
+        )
+        for name, value in self._content(row, stage, incident, last, at).items():
+            setattr(row, name, value)
+        if self._waiting[receiver.pk] >= MAX_WAITING and row.state == Notification.WAITING:
+            row.state, row.ended_at = Notification.FAILED, at
+            row.outcome = f"Not sent: {MAX_WAITING:,} messages wait for this receiver already."
+        self._waiting[receiver.pk] += 1
+        self._new.append(row)
+
+    def _rewrite(
+        self,
+        unsent: Notification,
+        incident: Incident,
+        heard: Sequence[Notification],
+        choice: Choice,
+        at: datetime,
+    ) -> bool:
+        """Let a message that nobody has tried to send say what is known now."""
+        last = decode_message(heard[-1].content) if heard else None
+        first_of_withdrawn = incident.part_of is not None and last is None
+        stage = None if first_of_withdrawn else self._stage(incident, last)
+        if stage is not None and not _wants(choice, stage):
+            return True  # it is sent as it is
+        values: dict[str, object]
+        if stage is None:
+            values = {"state": Notification.WITHDRAWN, "ended_at": at}
+            values["outcome"] = (
+                f"Not sent: it became a part of incident {incident.part_of}."
+                if incident.part_of
+                else "Not sent: it was no longer true."
+            )
+        else:
+            values = self._content(unsent, stage, incident, last, at)
+        rows = Notification.objects.filter(pk=unsent.pk, attempts=0, state=Notification.WAITING)
+        return bool(rows.update(**values))
+
+    def _stage(self, incident: Incident, last: Message | None) -> Stage | None:
+        stage = next_stage(incident, last)
+        return None if stage is Stage.WORSENED and incident.id in self._acknowledged else stage
+
+    def _content(
+        self,
+        row: Notification,
+        stage: Stage,
+        incident: Incident,
+        last: Message | None,
+        at: datetime,
+    ) -> dict[str, object]:
+        message = message_of(incident, stage, receiver=row.receiver_id, step=row.step, last=last)
+        values: dict[str, object] = {"stage": stage.value, "content": as_text(message)}
+        first_and_over = last is None and stage is Stage.OVER
+        if first_and_over and is_quiet(self._quiet, self._cluster, incident.leases, at):
+            values |= {"state": Notification.SILENCED, "ended_at": at}
+            values["outcome"] = "Not sent: it was over before the mute or the window ended."
+        return values
+
+
+def _wants(choice: Choice, stage: Stage) -> bool:
+    return not choice.stages or stage in choice.stages
+
+
+def _is_unsent(row: Notification) -> bool:
+    return row.state == Notification.WAITING and row.attempts == 0
+
+
+def _subject(incident: Incident, record: IncidentRecord) -> Subject:
+    changes = [change for _, change in story_of(record.story)]
+    return Subject(
+        cluster=incident.cluster,
+        cause=incident.cause,
+        leases=incident.leases,
+        kinds=frozenset(change.kind for change in changes),
+        phases=phases_of(changes),
+    )
+
+
+def _move_acknowledgement(incident: Incident, heir: str) -> None:
+    of_cluster = Acknowledgement.objects.filter(cluster=incident.cluster)
+    if not of_cluster.filter(incident=heir).exists():
+        of_cluster.filter(incident=incident.id).update(incident=heir)

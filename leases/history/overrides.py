@@ -1,0 +1,51 @@
+"""What admins say of Leases: the kind, and that they may be vacant.
+
+The kinds that admins set for Leases.
+
+The Leases of which an admin says that they may be vacant.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.db.models import Q
+
+from leases.domain.figures import Span
+from leases.domain.kind import Kind, Verdict
+from leases.domain.lease import ObjectName
+from leases.models import KindOverride, VacancyMark
+
+
+def load(cluster: str) -> dict[ObjectName, Verdict]:
+    """Return kind and reason of every Lease with an override."""
+    return {
+        ObjectName(row.namespace, row.name): (Kind(row.kind), f"set by {row.username}")
+        for row in KindOverride.objects.filter(cluster=cluster)
+    }
+
+
+def load_marks(cluster: str) -> dict[ObjectName, str]:
+    """Return the Leases that may be vacant now, with the admin who said so."""
+    rows = VacancyMark.objects.filter(cluster=cluster, ended_at=None)
+    return {ObjectName(row.namespace, row.name): row.username for row in rows}
+
+
+def may_be_vacant_at(cluster: str, at: datetime) -> set[ObjectName]:
+    """Return the Leases of which an admin had said it at that instant."""
+    rows = VacancyMark.objects.filter(
+        Q(ended_at=None) | Q(ended_at__gt=at), cluster=cluster, at__lte=at
+    )
+    return {ObjectName(*names) for names in rows.values_list("namespace", "name")}
+
+
+def marks_between(cluster: str, since: datetime, until: datetime) -> dict[ObjectName, list[Span]]:
+    """Return when in a range each Lease was marked as one that may be vacant."""
+    rows = VacancyMark.objects.filter(
+        Q(ended_at=None) | Q(ended_at__gt=since), cluster=cluster, at__lt=until
+    )
+    found: dict[ObjectName, list[Span]] = {}
+    for row in rows:
+        span = (row.at, row.ended_at or until)
+        found.setdefault(ObjectName(row.namespace, row.name), []).append(span)
+    return found

@@ -1,1 +1,0 @@
-"""Questions that pages and programs ask history. Tests: tests/history."""

@@ -1,0 +1,309 @@
+"""Queue changes and states on the event loop, and write them in batches in one thread.
+
+Wait for an event of the event loop, but not for ever.
+
+Queue changes and states on the event loop, and write them in batches in one thread.
+
+Each batch is one transaction of changes and the states they led to. The last one also stores the
+resourceVersion reached. So a process killed at any time finds at its next start exactly what it
+must infer. Every change has a unique identity: writing it again, by a retry or another replica,
+adds nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from datetime import datetime
+from functools import partial
+from typing import Any, TypeVar
+
+import msgspec
+from django.db import DatabaseError
+
+from leases.domain.cause.incident import Incident, Member
+from leases.domain.change import Change
+from leases.domain.lease import ObjectName, number_of
+from leases.domain.watched_times import WatchedTime
+from leases.history.insert_incidents import Reviewed, write_batch_of_incidents
+from leases.history.refused_rows import RecentRefusals, RefusedValue
+from leases.history.watched_spans import WatchLog
+from leases.history.write_batch import Batch, let_go, write_what_fits
+from leases.history.write_queue import MAX_WAITING, Backlog, IncidentQueue, Waiting
+
+
+async def is_set(event: asyncio.Event, *, within: float) -> bool:
+    """Wait for an event up to `within` seconds. Returns whether it is set."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(within):
+            await event.wait()
+    return event.is_set()
+
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+Write = Callable[[], list[RefusedValue]]  # of one transaction
+
+CHANGE_DELAY = 0.05  # seconds that a change after a quiet time waits for others
+WRITE_EVERY = 0.25  # seconds from one write to the next while changes keep coming
+RENEWED_PER_WRITE = 200
+RENEWED_EVERY = 2.0  # seconds
+STATE_DELAY = 2.0  # seconds until the progress is written without changes
+CLOSING = 1.5  # seconds for `close` to write the rest; the watch replays what is lost
+RETRY_DELAYS = (0.5, 1.0, 2.0, 5.0)
+
+
+class StateSource(msgspec.Struct, frozen=True):
+    """How the recorder reads one cluster's current state, on the event loop."""
+
+    cluster: str
+    state: Callable[[ObjectName], Any]  # an immutable value; None: the Lease is gone
+    resource_version: Callable[[], str | None]  # None: nothing was listed yet
+    now: Callable[[], datetime]
+    listing: Callable[[], bool] = lambda: False  # a large list is being read: it goes first
+    # Returns the next renewed Leases to store.
+    renewed: Callable[[int], Sequence[ObjectName]] = lambda _: ()
+    encode: Callable[[Any], bytes] = bytes  # encodes a state, in the writing thread
+    names: Callable[[], Iterable[ObjectName]] = tuple  # of all present Leases
+
+
+class Recorder:
+    """One per process. `record` never blocks; `close` waits until `run` has written the rest."""
+
+    def __init__(self, most_waiting: int = MAX_WAITING) -> None:
+        self._sources: dict[str, StateSource] = {}
+        self._waiting: dict[str, Waiting] = {}
+        self._incidents: dict[str, IncidentQueue] = {}
+        self._reached: dict[str, str | None] = {}
+        self._renewed_at: dict[str, float] = {}
+        self._wake = asyncio.Event()
+        self._closing = asyncio.Event()
+        self._close_by = float("inf")
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="history")
+        self.watches = WatchLog()
+        self._backlog = Backlog(most_waiting)
+        self._writing = 0  # changes in the current transaction
+        self._unwritten: tuple[Write, int] | None = None  # taken from the queue, not written yet
+        self.refused = RecentRefusals()
+        self.writes = 0  # transactions since the start
+        self.write_seconds = 0.0
+
+    def add(self, source: StateSource) -> None:
+        self._sources[source.cluster] = source
+        self._waiting[source.cluster] = Waiting(self._backlog.most)
+        self._incidents[source.cluster] = IncidentQueue(source.cluster, self._backlog.most)
+        self._reached[source.cluster] = source.resource_version()
+
+    def record(
+        self,
+        *,
+        cluster: str,
+        changes: tuple[Change, ...] = (),
+        changed: tuple[ObjectName, ...] = (),
+    ) -> None:
+        """Queue changes, and the names of Leases whose state to store."""
+        if changes and not self._has_room(cluster, len(changes)):
+            changes = ()
+        waiting = self._waiting[cluster]
+        waiting.add(changes, changed)
+        if waiting.has_too_many_names:
+            self._let_names_go(waiting, self._sources[cluster])
+        if changes or changed:
+            self._wake.set()
+
+    def restore_incidents(self, cluster: str, some: list[Incident], unmarked: set[Member]) -> None:
+        """Note which incidents an earlier run left open, and which of their changes unmarked."""
+        self._incidents[cluster].restore(some, unmarked)
+
+    def record_incidents(self, cluster: str, reviewed: Iterable[Reviewed]) -> None:
+        """Queue incidents. They are written after the changes that were queued before."""
+        for one in reviewed:
+            self._incidents[cluster].add(one)
+        self._wake.set()
+
+    @property
+    def closing(self) -> bool:
+        return self._closing.is_set()
+
+    @property
+    def waiting(self) -> int:
+        """Changes not written yet."""
+        return self._writing + sum(len(one) for one in tuple(self._waiting.values()))
+
+    @property
+    def problem(self) -> str | None:
+        """Return why history is not written, for a person; None when it is."""
+        return self._backlog.says(self.waiting)
+
+    async def run(self) -> None:
+        """Write until `close`, then write the rest."""
+        began = float("-inf")
+        while not self._closing.is_set():
+            # Without changes, store the states of renewed Leases.
+            if await is_set(self._wake, within=STATE_DELAY):
+                left = began + WRITE_EVERY - time.monotonic()
+                await is_set(self._closing, within=max(CHANGE_DELAY, left))
+                began = time.monotonic()
+            self._wake.clear()
+            await self.flush()
+        if self._unwritten is None:
+            await self.flush()
+
+    async def flush(self) -> None:
+        """Write the whole queue, retrying until the database accepts it."""
+        if self._unwritten is not None and not await self._write_surely(*self._unwritten):
+            return
+        for source in self._sources.values():
+            if source.listing() and not self._closing.is_set():
+                continue
+            if not await self._flush_changes(source):
+                return
+            while (batch := self._incidents[source.cluster].take()) is not None:
+                if not await self._write_surely(partial(write_batch_of_incidents, batch)):
+                    return
+
+    async def _flush_changes(self, source: StateSource) -> bool:
+        complete = False
+        while not complete:
+            batch = self._take(source)
+            if batch is None:
+                break
+            if not await self._write_surely(partial(write_what_fits, batch), len(batch.changes)):
+                return False
+            complete = batch.complete or self._is_late()
+        return True
+
+    async def close(self, writing: asyncio.Task[None]) -> None:
+        """Let `writing`, the task of `run`, finish, and stop the thread."""
+        self._closing.set()
+        self._close_by = time.monotonic() + CLOSING
+        self._wake.set()
+        await writing
+        await self.in_thread(let_go)
+        self._thread.shutdown()
+
+    async def in_thread(self, work: Callable[[], T]) -> T:
+        """Run other database work in the writing thread, so that it cannot collide with writes."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+    def _is_late(self) -> bool:
+        if time.monotonic() < self._close_by:
+            return False
+        logger.warning("%d changes were not written: the next start infers them", self.waiting)
+        return True
+
+    def _take(self, source: StateSource) -> Batch | None:
+        waiting = self._waiting[source.cluster]
+        changes, keys, complete = waiting.take(self._renewed(source))
+        try:
+            return self._batch(source, changes, keys, complete=complete)
+        except BaseException:
+            waiting.put_back(changes, keys)
+            raise
+
+    def _batch(
+        self, source: StateSource, changes: list[Change], keys: list[ObjectName], *, complete: bool
+    ) -> Batch | None:
+        version, until, cluster = source.resource_version(), source.now(), source.cluster
+        if version is None and not changes and not keys:
+            return None
+        went_back = number_of(version) < number_of(self._reached[cluster])
+        spans: tuple[WatchedTime, ...] = ()
+        present: frozenset[ObjectName] | None = None
+        if complete:
+            if self._waiting[cluster].let_names_go:
+                self._waiting[cluster].let_names_go = False
+                present = frozenset(source.names())
+            self._reached[cluster] = version
+            if self._closing.is_set():
+                self.watches.stop(cluster, until)
+            spans = self.watches.take(cluster, until)
+        return Batch(
+            cluster=cluster,
+            changes=tuple(changes),
+            states=tuple((key, source.state(key)) for key in keys),
+            encode=source.encode,
+            resource_version=version,
+            complete=complete,
+            watched_until=until,
+            process=self.watches.process,
+            spans=spans,
+            went_back=went_back,
+            present=present,
+        )
+
+    def _let_names_go(self, waiting: Waiting, source: StateSource) -> None:
+        waiting.let_go(lambda key: source.state(key) is not None)
+        if not self._backlog.let_names_go:
+            self._backlog.let_names_go = True
+            logger.warning("%s: dropping names of deleted Leases to save memory", source.cluster)
+
+    def _renewed(self, source: StateSource) -> Sequence[ObjectName]:
+        """Return renewed Leases to store. A list repairs all but their learned intervals."""
+        now = time.monotonic()
+        if now - self._renewed_at.get(source.cluster, 0.0) < RENEWED_EVERY:
+            return ()
+        self._renewed_at[source.cluster] = now
+        return source.renewed(RENEWED_PER_WRITE)
+
+    def _has_room(self, cluster: str, number: int) -> bool:
+        """Whether this many more changes may wait.
+
+        After a first loss all are lost until there is plenty of room, so that the unknown time is
+        one span.
+        """
+        backlog, waiting = self._backlog, self.waiting
+        if backlog.warns(waiting + number):
+            logger.warning("%d changes wait in memory, of %d that may", waiting, backlog.most)
+        if cluster not in backlog.lost:
+            if waiting + number <= backlog.most:
+                return True
+            backlog.lost[cluster] = 0
+            at = self._sources[cluster].now()
+            self.watches.pause(cluster, at, "History could not be written, and changes were lost.")
+            logger.error("%s: no room for more changes in memory; they are lost", cluster)
+        backlog.lost[cluster] += number
+        return False
+
+    def _end_backlog(self) -> None:
+        """The database accepts changes again."""
+        backlog = self._backlog
+        backlog.error = None
+        backlog.let_names_go = False
+        if backlog.lost and not backlog.is_near(self.waiting):
+            for cluster, number in backlog.lost.items():
+                self.watches.resume(cluster, self._sources[cluster].now())
+                logger.error("%s: %d changes were lost; new ones are stored again", cluster, number)
+            backlog.lost.clear()
+
+    async def _write_surely(self, write: Write, changes: int = 0) -> bool:
+        """Write a batch, retrying; while closing, try once. Never write past a failed batch."""
+        attempt = 0
+        self._unwritten, self._writing = (write, changes), changes
+        while True:
+            began = time.monotonic()
+            try:
+                self.refused.add(await self.in_thread(write))
+            except Exception as error:  # whatever it is, the batch must not be dropped
+                delay = RETRY_DELAYS[min(attempt, len(RETRY_DELAYS) - 1)]
+                attempt += 1
+                if self._closing.is_set():
+                    logger.exception("%d changes could not be written", self.waiting)
+                    return False
+                self._backlog.error = str(error) or repr(error)
+                unexpected = None if isinstance(error, DatabaseError) else error
+                logger.warning(
+                    "%s Trying again in %.1f s.", self.problem, delay, exc_info=unexpected
+                )
+                await is_set(self._closing, within=delay)
+            else:
+                self._unwritten, self._writing = None, 0
+                self._end_backlog()
+                self.writes += 1
+                self.write_seconds += time.monotonic() - began
+                return True

@@ -1,0 +1,496 @@
+"""Totals of days, weeks and quarters, which outlive the changes they are counted from.
+
+How far the totals of a cluster are final, and with them which changes may be deleted.
+
+Near misses are seen in memory only; these counts keep them until their day is counted.
+
+Several replicas see the same renewals, and each sees them again for an hour: the largest count of
+each few minutes stays.
+
+Count the totals of elections in one day from the stored changes. It only reads.
+
+Store the totals of days, and from them those of weeks, quarters, namespaces and the cluster.
+
+Each row is replaced by what the changes say now, so that repeating a step, after a kill or at
+another replica, changes nothing. Every function that writes is one short transaction.
+
+Find the totals of a period for the reliability page: each question reads one index.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, date, datetime, timedelta
+from enum import StrEnum
+from itertools import chain, islice
+from typing import Any, TypeVar
+
+import msgspec
+from django.db import connection, transaction
+from django.db.models import QuerySet
+
+from leases.domain.change import Change
+from leases.domain.figures import (
+    DAY,
+    NO_DATA,
+    Period,
+    Span,
+    Totals,
+    allowed_share,
+    days_of,
+    first_day,
+    start_of,
+    totals_of,
+)
+from leases.domain.kind import Kind
+from leases.domain.lease import ObjectName
+from leases.history.database import by_index, execute_many, insert, moment, select, take_turn
+from leases.history.overrides import marks_between
+from leases.history.rows import COLUMNS, to_change
+from leases.history.states_as_of import changes_before, gone_since, states_at
+from leases.history.watched_spans import unwatched_times, watched_since
+from leases.models import (
+    LeaseRecord,
+    NearMissCount,
+    ReliabilityObjective,
+    ReliabilityProgress,
+    ReliabilityRecord,
+    WatchRecord,
+)
+
+LATE = timedelta(hours=1)  # a day is final when the watch is stored up to so long after it
+LATEST = timedelta(days=7)  # a change stored so long after its day does not count any more
+LOST = timedelta(days=2)  # or so long after it, if nobody watches the cluster any more
+NEVER = datetime(1, 1, 2, tzinfo=UTC)
+
+
+def next_day(cluster: str) -> date | None:
+    """Return the first day whose totals may change; None: the cluster was never watched."""
+    row = ReliabilityProgress.objects.filter(cluster=cluster).first()
+    if row is not None:
+        return row.day
+    first = watched_since(cluster)
+    return None if first is None else first.astimezone(UTC).date()
+
+
+def counted_until(cluster: str) -> datetime:
+    """Return the moment before which changes are counted for good, and not needed any more."""
+    row = ReliabilityProgress.objects.filter(cluster=cluster).first()
+    return NEVER if row is None else start_of(row.day)
+
+
+def is_final(cluster: str, day: date, now: datetime) -> bool:
+    """Whether no change of this day will be stored any more."""
+    end = start_of(day) + DAY
+    if now < end + LATE:
+        return False
+    if now >= end + LOST:
+        return True
+    row = WatchRecord.objects.filter(cluster=cluster).first()
+    return row is not None and row.watched_until >= end + LATE
+
+
+def finish_day(cluster: str, day: date) -> None:
+    """Note that the totals of a day are final. Another replica may be further.
+
+    If `reopen` went back meanwhile, the next count begins there.
+    """
+    following = day + DAY
+    with transaction.atomic():
+        ReliabilityProgress.objects.get_or_create(cluster=cluster, defaults={"day": following})
+        ReliabilityProgress.objects.filter(cluster=cluster, day=day).update(day=following)
+        NearMissCount.objects.filter(cluster=cluster, at__lt=start_of(following)).delete()
+
+
+def reopen(cluster: str, times: Iterable[datetime], now: datetime) -> None:
+    """Count again from the day of the earliest of these changes. Runs in the caller's transaction.
+
+    Changes of before the first watched time that is still stored cannot be counted any more.
+    """
+    late = min((at for at in times if now - LATEST < at < now - LATE), default=None)
+    if late is None:
+        return
+    later = ReliabilityProgress.objects.filter(cluster=cluster, day__gt=late.astimezone(UTC).date())
+    since = watched_since(cluster) if later.exists() else None
+    if since is not None:
+        later.update(day=max(since, late).astimezone(UTC).date())
+
+
+STEP = 600  # seconds of one count
+_LARGEST = {"sqlite": "MAX", "postgresql": "GREATEST"}
+
+
+def step_of(at: datetime) -> datetime:
+    return datetime.fromtimestamp(at.timestamp() // STEP * STEP, UTC)
+
+
+def save_near_misses(cluster: str, counts: Mapping[tuple[datetime, ObjectName], int]) -> None:
+    """Store counts by step and Lease."""
+    adapt = connection.ops.adapt_datetimefield_value
+    rows = [
+        (cluster, adapt(at), key.namespace, key.name, number)
+        for (at, key), number in sorted(counts.items())
+    ]
+    largest = _LARGEST[connection.vendor]
+    with transaction.atomic():
+        insert(
+            "INSERT INTO leases_nearmisscount (cluster, at, namespace, name, number)",
+            rows,
+            "ON CONFLICT (cluster, at, namespace, name) DO UPDATE SET "
+            f"number = {largest}(leases_nearmisscount.number, excluded.number)",
+        )
+
+
+def near_misses_between(cluster: str, since: datetime, until: datetime) -> Counter[ObjectName]:
+    rows = select(
+        "SELECT namespace, name, SUM(number) FROM leases_nearmisscount "
+        "WHERE cluster = %s AND at >= %s AND at < %s GROUP BY namespace, name",
+        [cluster, since, until],
+    )
+    return Counter({ObjectName(namespace, name): int(total) for namespace, name, total in rows})
+
+
+AT_ONCE = 100  # Leases counted in one step
+MAX_CHANGES = 5000  # changes of one Lease in memory
+MOMENT = timedelta(microseconds=1)
+AROUND = timedelta(minutes=1)  # read around a day: a pause may lie across midnight
+
+PresentKind = Callable[[ObjectName], Kind | None]  # None: there is no such Lease now
+
+
+class CountedDay(msgspec.Struct, frozen=True, kw_only=True):
+    """A day, or the part of today that is over, and what was not counted in it."""
+
+    cluster: str
+    day: date
+    until: datetime
+    blind: tuple[Span, ...]
+    marks: dict[ObjectName, list[Span]]
+    near_misses: Mapping[ObjectName, int]
+    abandoned_after: timedelta
+
+    @property
+    def since(self) -> datetime:
+        return start_of(self.day)
+
+
+def counted_day(
+    cluster: str, day: date, now: datetime, *, abandoned_after: timedelta
+) -> CountedDay:
+    since = start_of(day)
+    until = min(since + DAY, now)
+    around = unwatched_times(cluster, since=since - AROUND, until=until + AROUND, now=now)
+    cut = ((max(one.since, since), min(one.until, until)) for one in around)
+    return CountedDay(
+        cluster=cluster,
+        day=day,
+        until=until,
+        blind=tuple((a, b) for a, b in cut if a < b),
+        marks=marks_between(cluster, since, until),
+        near_misses=near_misses_between(cluster, since, until),
+        abandoned_after=abandoned_after,
+    )
+
+
+def names_of(
+    day: CountedDay, present: Iterable[ObjectName] | None = None
+) -> Iterator[list[ObjectName]]:
+    """Yield the Leases that may have existed in the day, AT_ONCE at a time.
+
+    They exist now or were deleted since. `present`: the elections of now; None: read all Leases.
+    """
+    gone = gone_since(day.cluster, day.since - MOMENT, (Kind.ELECTION,))
+    names = iter(sorted({*(_recorded(day.cluster) if present is None else present), *gone}))
+    while some := list(islice(names, AT_ONCE)):
+        yield some
+
+
+def count(
+    day: CountedDay, keys: Sequence[ObjectName], kind_now: PresentKind
+) -> list[tuple[ObjectName, Totals]]:
+    """Return the totals of those that were elections and existed in the day."""
+    before = day.since - MOMENT
+    known = changes_before(day.cluster, keys, before)
+    states = states_at(day.cluster, keys, before, abandoned_after=day.abandoned_after)
+    abandoned = {state.key for state in states if state.abandoned}
+    found = []
+    for key in keys:
+        totals, kind = _count_one(day, key, known.get(key, []), abandoned=key in abandoned)
+        if (kind_now(key) or kind) is Kind.ELECTION and totals != Totals():
+            near_misses = Totals(near_misses=day.near_misses.get(key, 0))
+            found.append((key, totals + near_misses))
+    return found
+
+
+def _count_one(
+    day: CountedDay, key: ObjectName, known: list[Change], *, abandoned: bool
+) -> tuple[Totals, Kind | None]:
+    """Add up the totals of pieces of the day that have at most MAX_CHANGES each."""
+    totals, kind, since = Totals(), None, day.since
+    while True:
+        changes, until = _piece(day, key, since)
+        if known or changes:
+            kind = [*known, *changes][-1].kind
+        totals += totals_of(
+            [*known, *changes],
+            since=since,
+            until=until,
+            blind=day.blind,
+            may_be_vacant=day.marks.get(key, ()),
+            abandoned=abandoned,
+        )
+        if until >= day.until:
+            return totals, kind
+        since, abandoned = until, False
+        known = changes_before(day.cluster, [key], until - MOMENT).get(key, [])
+
+
+def _piece(day: CountedDay, key: ObjectName, since: datetime) -> tuple[list[Change], datetime]:
+    """Return the next changes of the day, and up to when they are all of them."""
+    rows = select(
+        f"SELECT {COLUMNS} FROM {by_index('change_by_lease')} WHERE cluster = %s "  # noqa: S608
+        f"AND namespace = %s AND name = %s AND at >= %s AND at < %s "
+        f"ORDER BY at, id LIMIT {MAX_CHANGES}",
+        [day.cluster, key.namespace, key.name, since, day.until],
+    )
+    changes = [to_change(row) for row in rows]
+    if len(changes) < MAX_CHANGES or changes[-1].at == changes[0].at:
+        return changes, day.until
+    until = changes[-1].at  # there may be more changes of this moment
+    return [change for change in changes if change.at < until], until
+
+
+def _recorded(cluster: str) -> Iterator[ObjectName]:
+    rows = LeaseRecord.objects.filter(cluster=cluster).values_list("namespace", "name")
+    return (ObjectName(*row) for row in rows.iterator())
+
+
+T = TypeVar("T")
+BATCH = 25  # Leases written in one transaction: the writer of changes may wait for it
+OLD_ROWS = 200  # rows deleted in one transaction
+
+
+class Scope(StrEnum):
+    """What a row is the total of."""
+
+    CLUSTER = "cluster"
+    NAMESPACE = "namespace"
+    LEASE = "lease"
+
+
+SUMMED = ("gap_seconds", "watched_seconds", "unwatched_seconds", "handovers", "failovers",
+           "near_misses")  # fmt: skip
+_KEY = ("cluster", "period", "since", "namespace", "name")
+_COLUMNS = (*_KEY, "scope", *SUMMED, "lost_share", "until")
+_INSERT = f"INSERT INTO leases_reliability ({', '.join(_COLUMNS)})"
+_REPLACE = f"ON CONFLICT ({', '.join(_KEY)}) DO UPDATE SET " + ", ".join(
+    f"{column} = excluded.{column}" for column in _COLUMNS[len(_KEY) :]
+)
+
+_SUMS = ", ".join(f"SUM({column})" for column in SUMMED)
+_SHARE = {
+    "sqlite": "MIN(1.0, SUM(gap_seconds) / SUM(watched_seconds))",
+    "postgresql": "LEAST(1.0, SUM(gap_seconds) / SUM(watched_seconds))",
+}
+
+
+def batches(rows: Sequence[T]) -> Iterator[Sequence[T]]:
+    return (rows[start : start + BATCH] for start in range(0, len(rows), BATCH))
+
+
+def save_day(
+    cluster: str, day: date, until: datetime, counted: Sequence[tuple[ObjectName, Totals]]
+) -> None:
+    """Store the day of some Leases, and sum up its week and its quarter anew.
+
+    Near misses are not counted from changes: when a day is counted again, the stored number stays.
+    """
+    column = "near_misses"
+    largest = f"{_LARGEST[connection.vendor]}(leases_reliability.{column}, excluded.{column})"
+    replace = _REPLACE.replace(f"= excluded.{column}", f"= {largest}")
+    rows = [
+        _row(cluster, Period.DAY, day, Scope.LEASE, key, totals, until) for key, totals in counted
+    ]
+    with transaction.atomic():
+        take_turn(f"reliability {cluster}")
+        insert(_INSERT, rows, replace)
+        for period in (Period.WEEK, Period.QUARTER):
+            _sum_days(cluster, period, first_day(period, day), [key for key, _ in counted])
+
+
+def sums_by_namespace(cluster: str, period: Period, since: date) -> list[tuple[Any, ...]]:
+    """Return the rows of the namespaces and of the cluster in a period. It only reads."""
+    found = select(
+        f"SELECT namespace, {_SUMS}, MAX(until) FROM leases_reliability "  # noqa: S608
+        "WHERE cluster = %s AND period = %s AND since = %s AND scope = %s GROUP BY namespace",
+        [cluster, period.value, since.isoformat(), Scope.LEASE.value],
+    )
+    rows, whole = [], Totals()
+    for namespace, *sums, until in found:
+        totals = Totals(**dict(zip(SUMMED, sums, strict=True)))
+        whole += totals
+        place, at = ObjectName(namespace, ""), moment(until)
+        rows.append(_row(cluster, period, since, Scope.NAMESPACE, place, totals, at))
+    if rows:
+        at = max(moment(until) for *_, until in found)
+        place = ObjectName("", "")
+        rows.append(_row(cluster, period, since, Scope.CLUSTER, place, whole, at))
+    return rows
+
+
+def save_sums(rows: Sequence[tuple[Any, ...]]) -> None:
+    with transaction.atomic():
+        insert(_INSERT, rows, _REPLACE)
+
+
+def old_rows(cluster: str, before: date) -> list[list[int]]:
+    """Return batches of rows to delete: those of periods that ended before this day."""
+    rows = chain.from_iterable(
+        ReliabilityRecord.objects.filter(
+            cluster=cluster, period=period, since__lt=first_day(period, before)
+        ).values_list("pk", flat=True)
+        for period in Period
+    )
+    numbers = list(rows)
+    return [numbers[start : start + OLD_ROWS] for start in range(0, len(numbers), OLD_ROWS)]
+
+
+def forget_rows(numbers: list[int]) -> int:
+    return ReliabilityRecord.objects.filter(pk__in=numbers).delete()[0]
+
+
+def _row(
+    cluster: str,
+    period: Period,
+    since: date,
+    scope: Scope,
+    key: ObjectName,
+    totals: Totals,
+    until: datetime,
+) -> tuple[Any, ...]:
+    sums = [getattr(totals, column) for column in SUMMED]
+    at = connection.ops.adapt_datetimefield_value(until)
+    place = (cluster, period.value, since.isoformat(), key.namespace, key.name)
+    return (*place, scope.value, *sums, totals.lost_share, at)
+
+
+def _sum_days(cluster: str, period: Period, since: date, keys: Sequence[ObjectName]) -> None:
+    days = ", ".join(f"'{day.isoformat()}'" for day in days_of(period, since))
+    sql = (
+        f"{_INSERT} SELECT cluster, %s, %s, namespace, name, scope, {_SUMS}, "  # noqa: S608
+        f"CASE WHEN SUM(watched_seconds) > 0 THEN {_SHARE[connection.vendor]} ELSE {NO_DATA} END, "
+        f"MAX(until) FROM leases_reliability WHERE cluster = %s AND period = 'day' "
+        f"AND since IN ({days}) AND namespace = %s AND name = %s "
+        f"GROUP BY cluster, namespace, name, scope {_REPLACE}"
+    )
+    first = since.isoformat()
+    execute_many(sql, [(period.value, first, cluster, key.namespace, key.name) for key in keys])
+
+
+CHUNK = 1000
+
+
+class PeriodTotals(msgspec.Struct, frozen=True, gc=False):
+    """Totals of one Lease, namespace or cluster, counted up to `until`."""
+
+    key: ObjectName
+    totals: Totals
+    until: datetime
+
+
+class Found(msgspec.Struct, frozen=True):
+    """All rows of a search, the largest lost share first; those without data come last."""
+
+    rows: QuerySet[ReliabilityRecord]
+    total: int
+    missed: int
+    without_data: int
+
+    def part(self, place: slice) -> list[PeriodTotals]:
+        return [_found(row) for row in self.rows[place]]
+
+    def sum(self) -> PeriodTotals | None:
+        """Return the totals of all rows together, counted up to the earliest of their moments."""
+        found = list(self.all())
+        if not found:
+            return None
+        totals = sum((one.totals for one in found), Totals())
+        return PeriodTotals(ObjectName("", ""), totals, min(one.until for one in found))
+
+    def all(self) -> Iterator[PeriodTotals]:
+        return map(_found, self.rows.iterator(chunk_size=CHUNK))
+
+
+def find_totals(
+    cluster: str,
+    period: Period,
+    since: date,
+    scope: Scope,
+    *,
+    objective: float,
+    namespace: str = "",
+    name: str = "",
+) -> Found:
+    rows = ReliabilityRecord.objects.filter(
+        cluster=cluster, period=period.value, since=since
+    ).order_by("-lost_share", "namespace", "name")
+    if namespace:
+        # Without the scope SQLite reads the index of names, not all rows in the order of loss.
+        whole = {"name": ""} if scope is Scope.NAMESPACE else {"name__gt": ""}
+        rows = rows.filter(namespace=namespace, **whole)
+    else:
+        rows = rows.filter(scope=scope.value)
+    if name:
+        rows = rows.filter(name=name)
+    return Found(
+        rows,
+        total=rows.count(),
+        missed=rows.filter(lost_share__gt=allowed_share(objective)).count(),
+        without_data=rows.filter(lost_share=NO_DATA).count(),
+    )
+
+
+def sum_of(cluster: str, period: Period, since: date, key: ObjectName) -> PeriodTotals | None:
+    """Return the totals of one Lease; without a name, those of its namespace or the cluster."""
+    row = ReliabilityRecord.objects.filter(
+        cluster=cluster, period=period.value, since=since, namespace=key.namespace, name=key.name
+    ).first()
+    return None if row is None else _found(row)
+
+
+def by_day(
+    cluster: str, days: Sequence[date], keys: Sequence[ObjectName]
+) -> dict[ObjectName, dict[date, Totals]]:
+    found: dict[ObjectName, dict[date, Totals]] = {key: {} for key in keys}
+    if not keys:
+        return found
+    names = ", ".join(["(%s, %s)"] * len(keys))
+    within = ", ".join(["%s"] * len(days))
+    columns = ", ".join(f"total.{column}" for column in ("since", *SUMMED))
+    # CROSS JOIN: SQLite looks up each name in turn, in the index of names.
+    rows = select(
+        f"WITH wanted (namespace, name) AS (VALUES {names}) "  # noqa: S608
+        f"SELECT total.namespace, total.name, {columns} "
+        "FROM wanted CROSS JOIN leases_reliability AS total "
+        "WHERE total.cluster = %s AND total.period = %s "
+        f"AND total.since IN ({within}) "
+        "AND total.namespace = wanted.namespace AND total.name = wanted.name",
+        [*chain.from_iterable((key.namespace, key.name) for key in keys), cluster,
+         Period.DAY.value, *(day.isoformat() for day in days)],
+    )  # fmt: skip
+    for namespace, name, since, *sums in rows:
+        day = date.fromisoformat(str(since))
+        totals = Totals(**dict(zip(SUMMED, sums, strict=True)))
+        found[ObjectName(namespace, name)][day] = totals
+    return found
+
+
+def default_objective(cluster: str) -> float | None:
+    row = ReliabilityObjective.objects.filter(cluster=cluster).first()
+    return None if row is None else row.percent
+
+
+def _found(row: ReliabilityRecord) -> PeriodTotals:
+    totals = Totals(**{field: getattr(row, field) for field in SUMMED})
+    return PeriodTotals(ObjectName(row.namespace, row.name), totals, row.until)

@@ -1,1 +1,0 @@
-"""Totals of days, weeks and quarters, which outlive the changes they are counted from."""

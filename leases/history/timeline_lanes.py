@@ -1,0 +1,140 @@
+"""The lives of many Leases over a range, for the timeline; bounded, however busy they were."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from itertools import pairwise
+from operator import attrgetter
+
+import msgspec
+
+from leases.domain.change import Change, ChangeType
+from leases.domain.kind import Kind
+from leases.domain.lease import ObjectName
+from leases.domain.terms import Life, fold
+from leases.history.database import by_index, select
+from leases.history.rows import COLUMNS, to_change
+from leases.history.states_as_of import changes_at, changes_before
+from leases.models import END_A_GAP
+
+CHANGES = 4000  # per answer; each lane has a share, and at least MIN_CHANGES
+MIN_CHANGES = 40
+PIECES = 1200  # per answer; the busy lanes share them
+TALLIED = 10_000
+MAX_PIECES, MIN_PIECES = 120, 24
+
+
+class BusyPiece(msgspec.Struct, frozen=True, kw_only=True):
+    """A piece of a busy lane: only its last change is shown."""
+
+    since: datetime
+    until: datetime
+    changes: int
+
+
+class Lane(msgspec.Struct, frozen=True, kw_only=True):
+    """One Lease over a range. Its life begins with the term or gap at the start."""
+
+    key: ObjectName
+    life: Life
+    changes: int  # in the range
+    bands: tuple[BusyPiece, ...] = ()  # where `life` omits changes
+
+
+class LaneTotals(msgspec.Struct, kw_only=True):
+    handovers: int = 0  # how often a holder took it
+    leaderless: float = 0.0  # seconds of the gaps that ended in the range
+
+
+def lanes(
+    cluster: str,
+    keys: Sequence[ObjectName],
+    *,
+    since: datetime,
+    until: datetime,
+    counted: bool = True,
+) -> list[Lane]:
+    """Return a lane for each of `keys` that existed in the range, in their order.
+
+    Without `counted` there are no bands, which is faster.
+    """
+    before = changes_before(cluster, keys, since)
+    numbers = {key: _number(cluster, key, since, until) for key in keys}
+    full = max(MIN_CHANGES, CHANGES // max(1, len(keys)))
+    busy = sum(number > full for number in numbers.values())
+    pieces = min(MAX_PIECES, max(MIN_PIECES, PIECES // max(1, busy)))
+    found = []
+    for key, number in numbers.items():
+        if key not in before and not number:
+            continue
+        changes: list[Change] = []
+        bands: tuple[BusyPiece, ...] = ()
+        if number > full:
+            edges = [since + (until - since) * step / pieces for step in range(pieces + 1)]
+            changes = _at_edges(cluster, key, edges)
+            bands = _bands(cluster, key, edges) if counted else ()
+        elif number:
+            changes = _changes(cluster, key, since, until)
+        life = fold([*before.get(key, ()), *changes])
+        found.append(Lane(key=key, life=life, changes=number, bands=bands))
+    return found
+
+
+def totals(
+    cluster: str, kinds: Sequence[Kind], *, since: datetime, until: datetime
+) -> dict[ObjectName, LaneTotals]:
+    """Return the Leases of these kinds that came to a holder in the range, to order lanes.
+
+    Of each kind only the newest TALLIED changes are read.
+    """
+    newest = (
+        f"SELECT namespace, name, change, gap_seconds FROM {by_index('change_ends_gap')} "  # noqa: S608
+        f"WHERE cluster = %s AND kind = %s AND at >= %s AND at < %s AND change IN {END_A_GAP} "
+        f"ORDER BY at DESC LIMIT {TALLIED}"
+    )
+    found: dict[ObjectName, LaneTotals] = {}
+    for kind in kinds:
+        rows = select(
+            f"SELECT namespace, name, SUM(CASE WHEN change = %s THEN 0 ELSE 1 END), "  # noqa: S608
+            f"SUM(gap_seconds) FROM ({newest}) AS newest GROUP BY namespace, name",
+            [ChangeType.RECOVERED.value, cluster, kind.value, since, until],
+        )
+        for namespace, name, handovers, seconds in rows:
+            known = found.setdefault(ObjectName(namespace, name), LaneTotals())
+            known.handovers += handovers
+            known.leaderless += seconds or 0.0
+    return found
+
+
+_INSIDE = "cluster = %s AND namespace = %s AND name = %s AND at > %s AND at <= %s"
+
+
+def _number(cluster: str, key: ObjectName, since: datetime, until: datetime) -> int:
+    sql = f"SELECT COUNT(*) FROM {by_index('change_by_lease')} WHERE {_INSIDE}"  # noqa: S608
+    number: int = select(sql, [cluster, key.namespace, key.name, since, until])[0][0]
+    return number
+
+
+def _changes(cluster: str, key: ObjectName, since: datetime, until: datetime) -> list[Change]:
+    sql = (
+        f"SELECT {COLUMNS} FROM {by_index('change_by_lease')} "  # noqa: S608
+        f"WHERE {_INSIDE} ORDER BY at, id"
+    )
+    rows = select(sql, [cluster, key.namespace, key.name, since, until])
+    return [to_change(row) for row in rows]
+
+
+def _at_edges(cluster: str, key: ObjectName, edges: Sequence[datetime]) -> list[Change]:
+    """Return the changes that define a busy lane at the end of each piece."""
+    changes = changes_at(cluster, [(key, edge) for edge in edges[1:]])
+    once = {(change.at, change.change, change.uid): change for part in changes for change in part}
+    return sorted(
+        (change for change in once.values() if change.at > edges[0]), key=attrgetter("at")
+    )
+
+
+def _bands(cluster: str, key: ObjectName, edges: Sequence[datetime]) -> tuple[BusyPiece, ...]:
+    """Count the changes in each piece that has any."""
+    pieces = ((start, end, _number(cluster, key, start, end)) for start, end in pairwise(edges))
+    return tuple(BusyPiece(since=start, until=end, changes=n) for start, end, n in pieces if n)

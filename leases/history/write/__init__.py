@@ -1,1 +1,0 @@
-"""Writing changes to the database. Tests: tests/history."""

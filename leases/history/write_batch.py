@@ -1,0 +1,279 @@
+"""Write one transaction: changes, each once, and the states they led to.
+
+The last known state of each Lease, written in one transaction with the changes that led to it.
+
+Records are opaque here: the caller encodes and decodes them.
+
+Insert changes as rows, each once, however many replicas report it.
+
+An observed change beats one that a replica inferred from a list. If a list shows a later write than
+the one that made the change, the identities differ; then the time window identifies the inferred
+one: the same Lease came to the same holder within it.
+
+Write one transaction: changes, and the states they led to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable, Sequence
+from datetime import datetime
+from functools import cache, partial
+from typing import Any, TypeVar
+
+import msgspec
+from django.db import connection
+from django.db.models import Q
+
+from leases import models
+from leases.domain.change import OF_THE_TERM, Change, ChangeType, identity
+from leases.domain.lease import ObjectName, number_of
+from leases.domain.watched_times import WatchedTime
+from leases.history import watched_spans
+from leases.history.database import execute_many, insert, select, to_stored, transaction_in_turn
+from leases.history.refused_rows import (
+    RefusedValue,
+    What,
+    is_of_the_value,
+    log,
+    refusal,
+    set_aside,
+    write_all_but_refused,
+)
+from leases.history.reliability import reopen
+from leases.history.rows import WRITTEN, to_values
+from leases.models import LeaseRecord, WatchRecord
+
+_INSERT = "INSERT INTO leases_leaserecord (cluster, namespace, name, tracked)"
+_REPLACE = "ON CONFLICT (cluster, namespace, name) DO UPDATE SET tracked = excluded.tracked"
+_PROGRESS = (
+    "INSERT INTO leases_watchrecord (cluster, resource_version, watched_until) "
+    "VALUES (%s, %s, %s) ON CONFLICT (cluster) DO UPDATE SET "
+    "resource_version = excluded.resource_version, watched_until = excluded.watched_until"
+)
+_REACHED = "SELECT resource_version FROM leases_watchrecord WHERE cluster = %s"
+_DELETE = "DELETE FROM leases_leaserecord WHERE cluster = %s AND namespace = %s AND name = %s"
+
+
+class Checkpoint(msgspec.Struct, frozen=True):
+    records: Iterable[bytes]  # lazy, read in the thread that loaded them
+    resource_version: str
+    watched_until: datetime
+
+
+def load(cluster: str) -> Checkpoint | None:
+    """Return the checkpoint; None if this cluster was never watched to the end of a list."""
+    watch = WatchRecord.objects.filter(cluster=cluster).first()
+    if watch is None:
+        return None
+    records = LeaseRecord.objects.filter(cluster=cluster).values_list("tracked", flat=True)
+    some = map(bytes, records.iterator(chunk_size=1000))
+    return Checkpoint(some, watch.resource_version, watch.watched_until)
+
+
+def is_behind(cluster: str, resource_version: str | None) -> bool:
+    """Whether more of the cluster's watch is stored than up to this version."""
+    reached = select(_REACHED, [cluster])
+    return bool(reached) and number_of(resource_version) < number_of(reached[0][0])
+
+
+def save_states(cluster: str, records: Iterable[tuple[ObjectName, bytes | None]]) -> None:
+    """Store these states; None deletes a Lease. Runs in the caller's transaction."""
+    kept, gone = [], []
+    for key, record in records:
+        if record is None:
+            gone.append((cluster, key.namespace, key.name))
+        else:
+            kept.append((cluster, key.namespace, key.name, record))
+    insert(_INSERT, kept, _REPLACE)
+    execute_many(_DELETE, gone)
+
+
+def forget_all_but(cluster: str, present: Container[ObjectName]) -> None:
+    """Delete the states of all other Leases. Runs in the caller's transaction."""
+    names = LeaseRecord.objects.filter(cluster=cluster).values_list("namespace", "name")
+    execute_many(_DELETE, [(cluster, *name) for name in names if ObjectName(*name) not in present])
+
+
+def save_watch_progress(cluster: str, *, resource_version: str, watched_until: datetime) -> None:
+    """Store how far the watch of this cluster is written."""
+    until = connection.ops.adapt_datetimefield_value(watched_until)
+    with connection.cursor() as cursor:
+        cursor.execute(_PROGRESS, [cluster, resource_version, until])
+
+
+_SETS = ", ".join(f"{column} = excluded.{column}" for column in WRITTEN)
+# bulk_create is many times slower and cannot choose between two versions of a change. A take-over
+# beats the same write seen as a replacement: only it fits the `expired` that a replica stored.
+_INSERT_CHANGE = f"INSERT INTO leases_change ({', '.join(WRITTEN)})"
+_SETTLE = f"""
+    ON CONFLICT (cluster, namespace, name, identity) DO UPDATE SET {_SETS}
+    WHERE leases_change.inferred AND NOT excluded.inferred
+    OR leases_change.inferred = excluded.inferred
+    AND leases_change.change = 'replaced' AND excluded.change = 'taken_over'
+"""
+_FORGET = """
+    DELETE FROM leases_change
+    WHERE cluster = %s AND namespace = %s AND name = %s AND uid = %s AND inferred
+    AND COALESCE(holder, '') = %s AND observed_at >= %s
+    AND (inferred_since IS NULL OR inferred_since < %s) AND change IN ({})
+"""
+_GROUPS = (tuple(OF_THE_TERM), (ChangeType.RECONFIGURED,))
+
+
+def write_changes(changes: Iterable[Change]) -> None:
+    """Insert the changes that are not stored yet. Runs in the caller's transaction."""
+    seen: list[Change] = []
+    concluded: list[Change] = []
+    for change in changes:
+        by_window = change.inferred and _group(change)
+        (concluded if by_window else seen).append(change)
+    _insert(seen)
+    _forget_conclusions([change for change in seen if not change.inferred])
+    for change in concluded:
+        if not _is_recorded(change):
+            _insert([change])
+
+
+def _insert(changes: Sequence[Change]) -> None:
+    time = cache(connection.ops.adapt_datetimefield_value)  # many changes share one time
+    rows = [to_values(change, time) for change in changes]
+    while rows:
+        # Two versions of one change in one batch are settled in their order.
+        first: dict[tuple[str, ...], tuple[Any, ...]] = {}
+        later = []
+        for row in rows:
+            name = (*row[:3], row[-1])
+            if first.setdefault(name, row) is not row:
+                later.append(row)
+        insert(_INSERT_CHANGE, list(first.values()), _SETTLE)
+        rows = later
+
+
+def _group(change: Change) -> tuple[ChangeType, ...]:
+    """Return the group of changes of which one write makes at most one, if any."""
+    return next((group for group in _GROUPS if change.change in group), ())
+
+
+def _is_recorded(concluded: Change) -> bool:
+    """Whether a stored change within its time window is the same as this inferred one."""
+    after = Q() if concluded.inferred_since is None else Q(at__gt=concluded.inferred_since)
+    return models.ChangeRecord.objects.filter(
+        after,
+        at__lte=concluded.observed_at,
+        cluster=concluded.cluster,
+        namespace=concluded.namespace,
+        name=concluded.name,
+        uid=concluded.uid,
+        change__in=_group(concluded),
+        holder__isnull=concluded.holder is None,
+        **({} if concluded.holder is None else {"holder": to_stored(concluded.holder)}),
+    ).exists()
+
+
+def _forget_conclusions(seen: Iterable[Change]) -> None:
+    """Delete what other replicas inferred about changes that we observed."""
+    time = connection.ops.adapt_datetimefield_value
+    for group in _GROUPS:
+        windows = [
+            (change.cluster, change.namespace, change.name, change.uid,
+             to_stored(change.holder) or "", time(change.at), time(change.at), *group)
+            for change in seen if change.change in group
+        ]  # fmt: skip
+        execute_many(_FORGET.format(", ".join(["%s"] * len(group))), windows)
+
+
+T = TypeVar("T")
+Write = Callable[[What, Sequence[Any], Callable[[Sequence[Any]], None]], None]
+
+
+class Batch(msgspec.Struct, frozen=True):
+    """Of one cluster, at one instant."""
+
+    cluster: str
+    changes: tuple[Change, ...]
+    states: tuple[tuple[ObjectName, Any], ...]
+    encode: Callable[[Any], bytes]
+    resource_version: str | None
+    complete: bool  # the queue is empty after this batch
+    watched_until: datetime
+    process: str
+    spans: tuple[WatchedTime, ...]
+    went_back: bool  # the cluster was restored from a backup: its versions went back
+    present: frozenset[ObjectName] | None = None  # if set: delete the states of all other Leases
+
+
+def write_what_fits(batch: Batch) -> list[RefusedValue]:
+    """Write the batch, and set refused values aside. Returns the refusals.
+
+    Raises errors of the database itself; then nothing of the batch is written.
+    """
+    try:
+        return _write(batch, _all_at_once, ())
+    except Exception as error:
+        if not is_of_the_value(error):
+            raise
+    refused: list[RefusedValue] = []
+
+    def write(what: What, items: Sequence[T], part: Callable[[Sequence[T]], None]) -> None:
+        write_all_but_refused(
+            items, part, lambda item, error: refused.append(_refused(batch, what, item, error))
+        )
+
+    new = _write(batch, write, refused)
+    log(new)
+    return new
+
+
+def _all_at_once(_what: What, items: Sequence[T], write: Callable[[Sequence[T]], None]) -> None:
+    if items:
+        write(items)
+
+
+def _refused(batch: Batch, what: What, item: Any, error: Exception) -> RefusedValue:
+    make = partial(refusal, what, error=error, cluster=batch.cluster)
+    if what is What.CHANGE:
+        try:
+            same = identity(item)
+        except ValueError:
+            same = ascii(item)
+        return make(item=item, same=same, key=item)
+    if what is What.STATE:
+        return make(item=item[1], same="", key=item[0])
+    return make(item=item, same=f"{batch.process} {item.since}" if what is What.SPAN else "")
+
+
+def _write(batch: Batch, write: Write, refused: Sequence[RefusedValue]) -> list[RefusedValue]:
+    """Write one transaction in the recorder's thread. Stored changes are left as they are.
+
+    `write` writes all items of one kind; refusals that it adds are stored too.
+    """
+    with transaction_in_turn(batch.cluster):
+        write(What.CHANGE, batch.changes, write_changes)
+        reopen(batch.cluster, (change.at for change in batch.changes), batch.watched_until)
+        write(What.SPAN, batch.spans, partial(watched_spans.save, batch.cluster, batch.process))
+        if batch.went_back or not is_behind(batch.cluster, batch.resource_version):
+            _write_states(batch, write)
+        # Otherwise another replica is further and has stored all of this.
+        return set_aside(refused)
+
+
+def _write_states(batch: Batch, write: Write) -> None:
+    def save(states: Sequence[tuple[ObjectName, Any]]) -> None:
+        encode = batch.encode
+        encoded = ((key, None if state is None else encode(state)) for key, state in states)
+        save_states(batch.cluster, encoded)
+
+    def save_progress(versions: Sequence[str]) -> None:
+        save_watch_progress(
+            batch.cluster, resource_version=versions[0], watched_until=batch.watched_until
+        )
+
+    write(What.STATE, batch.states, save)
+    if batch.present is not None:
+        forget_all_but(batch.cluster, batch.present)
+    if batch.complete and batch.resource_version is not None:
+        write(What.PROGRESS, (batch.resource_version,), save_progress)
+
+
+def let_go() -> None:
+    connection.close()

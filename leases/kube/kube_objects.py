@@ -1,0 +1,336 @@
+"""Pods, Nodes and Events: the fields that tell something about a holder, and how to read them.
+
+Pods, Nodes and Events: the fields that tell something about a holder.
+
+Source: k8s.io/api/core/v1/types.go.
+
+Read one Pod or one Node.
+
+Read the Kubernetes Events about one object, if we may. client-go writes one about a Lease when a
+holder starts or stops.
+
+Read where a holder runs: the Pod or the Node that its identity names, if they can be read.
+
+Read the Nodes of a cluster, if we may, as the table that `kubectl get nodes` prints.
+
+A Node object has 10 to 30 kB, mostly names of images; its table row and metadata have a tenth of
+that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Sequence
+from datetime import datetime
+from typing import Any, TypeVar
+
+import msgspec
+
+from leases.domain.holder_identity import split_holder
+from leases.domain.lease import (
+    POOL_LABELS,
+    ZONE_LABELS,
+    AwareDatetime,
+    Node,
+    ObjectMeta,
+    ObjectName,
+    OwnerReference,
+    first_label,
+)
+from leases.kube.lease_client import PAGE, LeaseClient, segment
+from leases.wire.status import Forbidden, Gone, NotFound
+
+# Neither a Pod (etcd takes 1.5 MiB) nor a page of Events comes near it.
+MAX_BODY = 4 * 1024 * 1024
+
+
+class Owner(OwnerReference, frozen=True, gc=False, rename="camel"):
+    controller: bool = False
+
+
+class Metadata(ObjectMeta, frozen=True, gc=False, rename="camel"):
+    owner_references: tuple[Owner, ...] | None = None
+
+
+_NO_METADATA = Metadata()
+
+
+class Condition(msgspec.Struct, frozen=True, rename="camel"):
+    type: str = ""
+    status: str = ""
+    reason: str = ""
+    last_transition_time: AwareDatetime | None = None
+
+
+class Terminated(msgspec.Struct, frozen=True, rename="camel"):
+    """ContainerStateTerminated."""
+
+    exit_code: int | None = None
+    reason: str = ""
+    finished_at: AwareDatetime | None = None
+
+
+class Running(msgspec.Struct, frozen=True, rename="camel"):
+    """ContainerStateRunning."""
+
+    started_at: AwareDatetime | None = None
+
+
+class ContainerState(msgspec.Struct, frozen=True):
+    running: Running | None = None
+    terminated: Terminated | None = None
+
+
+class ContainerStatus(msgspec.Struct, frozen=True, rename="camel"):
+    restart_count: int = 0
+    state: ContainerState | None = None
+    last_state: ContainerState | None = None
+
+
+class PodSpec(msgspec.Struct, frozen=True, rename="camel"):
+    node_name: str = ""
+
+
+class PodStatus(msgspec.Struct, frozen=True, rename="camel"):
+    phase: str = ""
+    reason: str = ""
+    conditions: tuple[Condition, ...] | None = None
+    container_statuses: tuple[ContainerStatus, ...] | None = None
+
+
+class Pod(msgspec.Struct, frozen=True):
+    metadata: Metadata = _NO_METADATA
+    spec: PodSpec = PodSpec()
+    status: PodStatus = PodStatus()
+
+
+class NodeSpec(msgspec.Struct, frozen=True):
+    unschedulable: bool = False
+
+
+class NodeStatus(msgspec.Struct, frozen=True):
+    conditions: tuple[Condition, ...] | None = None
+
+
+class NodeObject(msgspec.Struct, frozen=True):
+    metadata: Metadata = _NO_METADATA
+    spec: NodeSpec = NodeSpec()
+    status: NodeStatus = NodeStatus()
+
+    @property
+    def ready(self) -> Condition | None:
+        """The condition Ready, if its kubelet ever reported one."""
+        return next((one for one in self.status.conditions or () if one.type == "Ready"), None)
+
+
+class _Source(msgspec.Struct, frozen=True):
+    component: str = ""
+    host: str = ""
+
+
+class _Series(msgspec.Struct, frozen=True, rename="camel"):
+    count: int = 0
+    last_observed_time: AwareDatetime | None = None
+
+
+class KubeEvent(msgspec.Struct, frozen=True, rename="camel"):
+    """core/v1 Event. Which times are set depends on its writer."""
+
+    reason: str = ""
+    message: str = ""
+    type: str = ""
+    count: int | None = None
+    first_timestamp: AwareDatetime | None = None
+    last_timestamp: AwareDatetime | None = None
+    event_time: AwareDatetime | None = None
+    reporting_component: str = ""
+    source: _Source | None = None
+    series: _Series | None = None
+
+    @property
+    def at(self) -> datetime | None:
+        """When it last happened."""
+        seen = self.series.last_observed_time if self.series else None
+        return seen or self.last_timestamp or self.event_time or self.first_timestamp
+
+    @property
+    def times(self) -> int:
+        return (self.series.count if self.series else 0) or self.count or 1
+
+    @property
+    def component(self) -> str:
+        """Who wrote it."""
+        return self.reporting_component or (self.source.component if self.source else "")
+
+    @property
+    def host(self) -> str:
+        """The node of its writer, if that is a kubelet."""
+        return self.source.host if self.source else ""
+
+
+async def read_pod(client: LeaseClient, key: ObjectName, *, within: float) -> Pod:
+    """Return the Pod. Raises ApiError: NotFound if it is gone, and where no Pods are served."""
+    path = f"/api/v1/namespaces/{segment(key.namespace)}/pods/{segment(key.name)}"
+    return await client.read(path, Pod, "Pod", query=(), within=within, max_bytes=MAX_BODY)
+
+
+async def read_node(client: LeaseClient, name: str, *, within: float) -> NodeObject:
+    """Return the Node. Raises ApiError, as `read_pod` does."""
+    path = f"/api/v1/nodes/{segment(name)}"
+    return await client.read(path, NodeObject, "Node", query=(), within=within, max_bytes=MAX_BODY)
+
+
+PATH = "/api/v1/namespaces/{}/events"
+EVENTS_PAGE = 500
+MAX_PAGES = 4  # the API lists by name, so the newest may come last
+NODE_NAMESPACE = "default"  # of Events about objects without a namespace
+
+
+class _ListMetadata(msgspec.Struct, frozen=True, rename={"next_page": "continue"}):
+    next_page: str = ""
+
+
+class _Events(msgspec.Struct, frozen=True):
+    metadata: _ListMetadata = _ListMetadata()
+    items: tuple[KubeEvent, ...] | None = None
+
+
+async def newest_events(
+    client: LeaseClient, kind: str, key: ObjectName, *, count: int, within: float
+) -> tuple[KubeEvent, ...]:
+    """Return the `count` newest Events about the object, newest first. Raises ApiError.
+
+    `within` is the limit of each request in seconds. A cluster without Events raises NotFound.
+    """
+    about = f"involvedObject.kind={kind},involvedObject.name={key.name}"
+    path = PATH.format(segment(key.namespace or NODE_NAMESPACE))
+    query = [("fieldSelector", about), ("limit", str(EVENTS_PAGE))]
+    found: list[KubeEvent] = []
+    token = ""
+    for _ in range(MAX_PAGES):
+        page = await client.read(
+            path,
+            _Events,
+            "list of Events",
+            query=[*query, ("continue", token)] if token else query,
+            within=within,
+            max_bytes=MAX_BODY,
+        )
+        found += page.items or ()
+        token = page.metadata.next_page
+        if not token:
+            break
+    found.sort(key=lambda one: one.at.timestamp() if one.at else 0.0, reverse=True)
+    return tuple(found[:count])
+
+
+T = TypeVar("T")
+
+
+class HolderPlace(msgspec.Struct, frozen=True):
+    """`pod` and `node` are names, or "" where the cluster shows none."""
+
+    pod: str = ""
+    phase: str = ""
+    node: str = ""
+    node_ready: bool | None = None
+
+
+async def place_of(
+    client: LeaseClient, namespace: str, identity: str, *, within: float
+) -> HolderPlace | None:
+    """Return where the holder runs; None if the cluster shows neither Pod nor Node of that name.
+
+    The Pod is looked for in the namespace of the Lease. `within` is the limit of each request in
+    seconds. Raises ApiError, but not for what the cluster does not serve or forbids.
+    """
+    host = split_holder(identity).host or identity
+    pod = await _unless_refused(read_pod(client, ObjectName(namespace, host), within=within))
+    name = host if pod is None else pod.spec.node_name
+    node = None
+    if name:
+        node = await _unless_refused(read_node(client, name, within=within))
+    if pod is None and node is None:
+        return None
+    return HolderPlace(
+        pod="" if pod is None else host,
+        phase="" if pod is None else pod.status.phase,
+        node=name,
+        node_ready=None if node is None else node.ready is not None and node.ready.status == "True",
+    )
+
+
+async def _unless_refused(reading: Awaitable[T]) -> T | None:
+    try:
+        return await reading
+    except (Forbidden, NotFound):
+        return None
+
+
+NODES_PATH = "/api/v1/nodes"
+TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
+SECONDS = 60.0  # per page
+
+
+class _Column(msgspec.Struct, frozen=True):
+    name: str
+
+
+class _Metadata(msgspec.Struct, frozen=True):
+    name: str = ""
+    labels: dict[str, str] | None = None
+
+
+class _Object(msgspec.Struct, frozen=True):
+    metadata: _Metadata
+
+
+class _Row(msgspec.Struct, frozen=True, rename={"described": "object"}):
+    cells: tuple[Any, ...]
+    described: _Object
+
+
+class _TableMetadata(msgspec.Struct, frozen=True, rename={"next_page": "continue"}):
+    next_page: str = ""
+
+
+class _Table(msgspec.Struct, frozen=True, rename="camel"):
+    """meta.k8s.io/v1 Table; only the first page has the columns."""
+
+    metadata: _TableMetadata
+    column_definitions: tuple[_Column, ...] | None = None
+    rows: tuple[_Row, ...] | None = None
+
+
+async def list_nodes(client: LeaseClient, *, limit: int = PAGE) -> list[Node]:
+    """Return every Node. Raises ApiError. If the list expires meanwhile, it starts again once."""
+    try:
+        return await _pages(client, limit)
+    except Gone:
+        return await _pages(client, limit)
+
+
+async def _pages(client: LeaseClient, limit: int) -> list[Node]:
+    found: list[Node] = []
+    columns: list[str] = []
+    token = ""
+    while True:
+        query = [("limit", str(limit))] + ([("continue", token)] if token else [])
+        page = await client.read(
+            NODES_PATH, _Table, "table of Nodes", query=query, within=SECONDS, accept=TABLE
+        )
+        columns = [column.name for column in page.column_definitions or ()] or columns
+        found += [_node(row, columns) for row in page.rows or ()]
+        token = page.metadata.next_page
+        if not token:
+            return found
+
+
+def _node(row: _Row, columns: Sequence[str]) -> Node:
+    labels = row.described.metadata.labels or {}
+    status = row.cells[columns.index("Status")] if "Status" in columns else None
+    return Node(
+        name=row.described.metadata.name,
+        ready=None if not isinstance(status, str) else status.split(",")[0] == "Ready",
+        zone=first_label(labels, ZONE_LABELS),
+        pool=first_label(labels, POOL_LABELS),
+    )

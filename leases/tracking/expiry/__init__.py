@@ -1,1 +1,0 @@
-"""When phases turn: deadlines, the clock, and the times in which nothing may expire."""

@@ -1,0 +1,239 @@
+"""Renewals: their longest intervals in the last hour, those that came late, and silences of all.
+
+The longest interval between renewals of some Leases, for each SLOT of the last hour.
+
+We read it now and then from each Lease's last intervals: work per event would cost something for
+every renewal of the cluster.
+
+Remember which renewals came late. A renewal in time costs nothing: it never gets here.
+
+Remember when nobody wrote any Lease though the watch was open: one comparison for each read.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import deque
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from threading import Lock
+
+import msgspec
+
+from leases.domain.cause.clue import LateRenewal, OverdueInterval, Silence
+from leases.domain.lease import ObjectName
+from leases.domain.phase import DEADLINE_SHARE, samples
+from leases.domain.steady_clock import Jump, moved
+from leases.tracking.tracked_lease import Tracked
+
+SLOT = 10.0  # seconds
+SLOTS = 360  # an hour
+MAX_LEASES = 5000  # Leases followed: 1.5 kB each
+MAX_ASKED = 200
+_NONE = -1.0  # seconds: no renewal ended in the slot
+
+
+class LongestInterval(msgspec.Struct, frozen=True):
+    """The longest interval, in seconds, that ended within the slot that begins at `since`."""
+
+    since: datetime
+    seconds: float
+
+
+class RenewalLog:
+    """Collects the intervals of the Leases it is shown. Any thread may call `of`."""
+
+    def __init__(self) -> None:
+        self._rings: dict[ObjectName, _Ring] = {}
+        self._asked: dict[ObjectName, None] = {}  # any thread adds to it
+        self._asking = Lock()
+        self._ahead = timedelta(0)  # of the slots here, by which the wall clock was set
+
+    @property
+    def asked(self) -> list[ObjectName]:
+        """The Leases somebody asked for lately: they are worth being shown."""
+        with self._asking:
+            return list(self._asked)
+
+    def clock_jumped(self, jump: Jump) -> None:
+        """The wall clock was set: the slots that were filled stay as long ago as they were."""
+        self._ahead += jump.by
+
+    def look(self, leases: Iterable[Tracked]) -> None:
+        """Add the renewals since the last look, of at most MAX_LEASES Leases."""
+        for tracked in leases:
+            key = tracked.key
+            ring = self._rings.get(key)
+            if ring is None:
+                if len(self._rings) >= MAX_LEASES or not tracked.renewals_seen:
+                    continue
+                ring = self._rings[key] = _Ring()
+            if ring.seen != tracked.renewals_seen:
+                ring.take(tracked, self._ahead)
+
+    def forget(self, before: datetime) -> None:
+        """Drop the Leases that were not renewed since then."""
+        oldest = int((before - self._ahead).timestamp() // SLOT)
+        for key in [key for key, ring in self._rings.items() if ring.newest < oldest]:
+            del self._rings[key]
+
+    def of(self, tracked: Tracked) -> tuple[LongestInterval, ...]:
+        """What is known of one Lease, oldest first; slots without a renewal are left out.
+
+        Of one that was not followed, what it remembers itself; it is asked for from now on.
+        """
+        key = tracked.key
+        with self._asking:
+            self._asked.pop(key, None)
+            self._asked[key] = None
+            if len(self._asked) > MAX_ASKED:
+                del self._asked[next(iter(self._asked))]
+        ring = self._rings.get(key)
+        if ring is None:
+            ring = _Ring()
+            ring.take(tracked, self._ahead)
+        return ring.intervals(self._ahead)
+
+    def follows(self, key: ObjectName) -> bool:
+        """Whether all renewals of this Lease are added; those beyond MAX_LEASES are not."""
+        return key in self._rings
+
+    def longest(self, key: ObjectName) -> float:
+        """The longest interval, in seconds, that is known of one Lease; 0.0 if none is."""
+        ring = self._rings.get(key)
+        return 0.0 if ring is None else ring.longest()
+
+
+class _Ring:
+    """One Lease's hour: a slot's place is its number modulo the size."""
+
+    __slots__ = ("_longest", "newest", "seen")
+
+    def __init__(self) -> None:
+        self._longest = array("f", [_NONE]) * SLOTS
+        self.newest = 0  # number of the newest slot
+        self.seen = 0  # renewals
+
+    def take(self, tracked: Tracked, ahead: timedelta) -> None:
+        """The renewals that are new, as far back as the Lease remembers them."""
+        new = tracked.renewals_seen - self.seen
+        self.seen = tracked.renewals_seen
+        intervals = samples(tracked.intervals)
+        if new < 0 or new > len(intervals):
+            new = len(intervals)
+        ended = (tracked.observed_at - ahead).timestamp()
+        found = []
+        for seconds in reversed(intervals[len(intervals) - new :]):
+            found.append((int(ended // SLOT), seconds))
+            ended -= seconds
+        for slot, seconds in reversed(found):
+            self._put(slot, seconds)
+
+    def _put(self, slot: int, seconds: float) -> None:
+        for passed in range(max(self.newest, slot - SLOTS) + 1, slot + 1):
+            self._longest[passed % SLOTS] = _NONE
+        self.newest = max(self.newest, slot)
+        if slot > self.newest - SLOTS:
+            known = self._longest[slot % SLOTS]
+            self._longest[slot % SLOTS] = max(known, seconds)
+
+    def longest(self) -> float:
+        longest = max(self._longest)
+        return 0.0 if longest == _NONE else longest
+
+    def intervals(self, ahead: timedelta) -> tuple[LongestInterval, ...]:
+        newest, longest = self.newest, self._longest[:]  # the loop writes on
+        oldest = max(0, newest - SLOTS + 1)
+        slots = ((slot, longest[slot % SLOTS]) for slot in range(oldest, newest + 1))
+        epoch = datetime.fromtimestamp(0, UTC) + ahead
+        return tuple(
+            LongestInterval(epoch + timedelta(seconds=slot * SLOT), seconds)
+            for slot, seconds in slots
+            if seconds != _NONE
+        )
+
+
+MAX_LATE_LEASES = 10_000
+KEPT = 12  # of one Lease
+_NONE_LATE: deque[OverdueInterval] = deque()
+
+
+class LateRenewals:
+    """The last overdue renewals of each Lease that had any lately."""
+
+    def __init__(self) -> None:
+        self._rings: dict[ObjectName, deque[OverdueInterval]] = {}
+
+    def of(self, key: ObjectName) -> tuple[OverdueInterval, ...]:
+        """Return the last overdue renewals of one Lease, oldest first."""
+        return tuple(self._rings.get(key, _NONE_LATE))
+
+    def note(self, known: Tracked, at: datetime) -> LateRenewal | None:
+        """Add a renewal of the late state `known`. Returns it if it nearly came too late."""
+        seconds = (at - known.observed_at).total_seconds()
+        ring = self._rings.pop(known.key, None)
+        if ring is None:
+            ring = deque(maxlen=KEPT)
+            if len(self._rings) >= MAX_LATE_LEASES:
+                del self._rings[next(iter(self._rings))]
+        ring.append(OverdueInterval(at, seconds))
+        self._rings[known.key] = ring
+        duration, holder = known.lasts_seconds, known.holder
+        if duration is None or holder is None or seconds < DEADLINE_SHARE * duration:
+            return None
+        return LateRenewal(known.key, at, seconds, duration, holder)
+
+
+SHORTEST = timedelta(seconds=1)
+KEPT_SILENCES = 64
+LATELY = timedelta(minutes=3)
+
+
+class Silences:
+    def __init__(self) -> None:
+        self._recent: deque[Silence] = deque(maxlen=KEPT_SILENCES)
+        self._since: datetime | None = None  # when the watch began to count
+        self._reads = 0  # since then: a backlog comes in few reads
+        self.heard: datetime | None = None  # when the newest events came
+
+    def connected(self, now: datetime) -> None:
+        """The watch is live: count anew."""
+        self._since, self._reads, self.heard = now, 0, now
+
+    def stood_still(self, since: datetime, now: datetime) -> None:
+        """Our process did not run: that silence was ours."""
+        for one in [one for one in self._recent if one.until > since]:
+            self._recent.remove(one)
+        if self.heard is not None:
+            self.heard = now
+
+    def lost(self) -> None:
+        """The watch broke: no silence from now on is the cluster's."""
+        self.heard = None
+
+    def clock_jumped(self, jump: Jump) -> None:
+        self._since, self.heard = moved(self._since, jump.by), moved(self.heard, jump.by)
+        self._recent.clear()
+
+    def wrote(self, now: datetime) -> None:
+        """Events came with one read."""
+        if self.heard is None:
+            return
+        if now - self.heard > SHORTEST:
+            self._recent.append(self._silence(self.heard, now))
+        self._reads += 1
+        self.heard = now
+
+    def lately(self, now: datetime) -> tuple[Silence, ...]:
+        """Return the last ones, oldest first, and the one that goes on."""
+        while self._recent and now - self._recent[0].until > LATELY:
+            self._recent.popleft()
+        silences = tuple(self._recent)
+        if self.heard is not None and now - self.heard > SHORTEST:
+            silences += (self._silence(self.heard, now),)
+        return silences
+
+    def _silence(self, since: datetime, until: datetime) -> Silence:
+        watched = (since - (self._since or since)).total_seconds()
+        rate = self._reads / watched if watched > 0 else 0.0
+        return Silence(since, until, rate * (until - since).total_seconds())
