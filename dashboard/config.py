@@ -1,18 +1,8 @@
 """Every setting is one environment variable and one field; docs/operations.md lists them.
 
-Parse the clusters of the command line and of LEASEBOARD_CLUSTERS: NAME=SOURCE.
-
-Parse the text of one setting, or raise a ValueError that says what to write instead.
-
 No error repeats the text: it may contain a password.
 
-Every setting is one environment variable and one field; docs/operations.md lists them.
-
 A wrong value stops the start; the message names the variable and the value.
-
-Feature gates of the embedded Lease API, in the syntax of kube-apiserver.
-
-The version of this code. CHANGELOG.md and pyproject.toml name the same; a test compares them.
 """
 
 from __future__ import annotations

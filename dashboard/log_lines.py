@@ -1,19 +1,8 @@
 """Log lines: as JSON, with the id of the request, without secrets, limited; and slow statements.
 
-No log line and no message holds a secret: an API token, the token of a link, or a
-secret of the settings.
-
 They are cut out of every log record before it is written. Django logs the path of a refused
 request, uvicorn logs paths with their queries, and a library may repeat what it was given, so
 cutting at each caller would miss some.
-
-The id of the request that this thread or task answers, for log lines and for the answer.
-
-Each log record as one line of JSON, without secrets.
-
-Log database statements that take long: without values, which may be secret.
-
-Limit the log lines that refused requests cause: strangers can send thousands a second.
 """
 
 from __future__ import annotations

@@ -1,12 +1,6 @@
 """`/metrics`, for Prometheus. docs/operations.md names all metrics.
 
-The series of each election, written directly in Prometheus' text format.
-
 Through the library's samples, 2,000 elections would take more than 100 ms.
-
-The metrics of the process, of history and of each cluster.
-
-`/metrics`, for Prometheus.
 """
 
 from __future__ import annotations

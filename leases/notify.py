@@ -1,13 +1,4 @@
-"""Send messages to receivers: HTTP with aiohttp, e-mail by SMTP. It knows no database.
-
-How an attempt to send ended.
-
-The bodies that receivers take: JSON of our own, of Slack, of Alertmanager (API v2).
-
-Send a delivery by HTTP. Admins alone set the addresses; even so, redirects are not followed.
-
-Send a delivery as e-mail, in a thread.
-"""
+"""Send messages to receivers: HTTP with aiohttp, e-mail by SMTP. It knows no database."""
 
 from __future__ import annotations
 

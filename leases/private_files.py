@@ -1,9 +1,4 @@
-"""Files that only their owner can read, and files that one process at a time locks.
-
-Files with secrets: only their owner can read them, and they survive a power cut whole.
-
-A file that one process at a time locks. The kernel unlocks it when the process ends.
-"""
+"""Files that only their owner can read, and files that one process at a time locks."""
 
 from __future__ import annotations
 

@@ -1,12 +1,6 @@
 """What happens to accounts and their sessions: changes by an admin, and by their owners.
 
-The sessions in which people are signed in, read from Django's own table.
-
-What an admin does to the account of another, each with its line in the security log.
-
 Open sessions and sockets end with the right they stand by: see `dashboard.access.rights`.
-
-Who changes their own password stays signed in on all pages of that browser, and on no other.
 """
 
 from __future__ import annotations

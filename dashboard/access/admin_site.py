@@ -1,9 +1,4 @@
-"""The site under /admin/: who gets in, and the log lines of what is done there.
-
-What is done to people and groups under `/admin/`, as lines of the security log.
-
-The site under `/admin/`: who gets in, and where a stranger signs in.
-"""
+"""The site under /admin/: who gets in, and the log lines of what is done there."""
 
 from __future__ import annotations
 

@@ -1,17 +1,4 @@
-"""How programs get in: API tokens, bearer authentication, and refusals as problem JSON.
-
-API tokens: random, kept as digests, each of one person. A token may read what its role reads
-and its person still may.
-
-Refusals for programs: 401 and 403 as `application/problem+json` (RFC 9457) instead of HTML.
-
-Who a program's request acts for.
-
-The bearer token of `LEASEBOARD_METRICS_TOKEN`: for Prometheus, and for the details of
-`/readyz`.
-
-Reads `Authorization: Bearer TOKEN`: the request then acts for the token's person and reads.
-"""
+"""How programs get in: API tokens, bearer authentication, and refusals as problem JSON."""
 
 from __future__ import annotations
 

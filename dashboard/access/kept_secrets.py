@@ -1,10 +1,5 @@
 """How secrets are kept in the database: tokens as digests, secrets of receivers encrypted.
 
-Random tokens that stand in links. The database keeps only a digest: whoever reads the database
-cannot open a link with what is in it.
-
-Secrets that the process itself must read again: encrypted in the database.
-
 The key follows from the secret key, so who reads the database alone reads no secret, and replicas
 with the same LEASEBOARD_SECRET_KEY read each other's.
 """

@@ -1,18 +1,9 @@
 """Links that open walls without signing in, and when links and people were last seen.
 
-Links that open the walls of some clusters without signing in.
-
 Each link is a random token. The database keeps its digest alone, so nobody can make a link from
 what is stored, and a database that was made anew knows no link of before.
 
-The wall link that `serve` prints: the same after each start, for a screen that runs for weeks.
-
 Its token lies in the data directory beside the other keys. The database keeps the digest alone.
-
-When each person was last seen. Requests note it in memory; `LinkUse` writes it once a minute.
-
-When each wall link was last used and each person last seen, written once a minute: opening a
-page must not wait for a write, and a screen that is open uses its link all the time.
 """
 
 from __future__ import annotations

@@ -1,10 +1,4 @@
-"""People and groups under /admin/, and the form that makes an account.
-
-The form that makes an account: it asks for a role, for without one a person sees nothing.
-
-People and groups under `/admin/`. The forms offer what the one who looks may give, and the
-server refuses the rest however it is sent.
-"""
+"""People and groups under /admin/, and the form that makes an account."""
 
 from __future__ import annotations
 

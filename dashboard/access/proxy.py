@@ -1,15 +1,8 @@
 """Signing in by the headers of an authenticating proxy.
 
-Whom the authenticating proxy names in its headers, and who is that proxy.
-
 Only the address at the other end of the connection counts. uvicorn replaces the client's address by
 what X-Forwarded-For says, so `keep_peer` stores the true one first: nobody becomes the proxy by a
 header.
-
-The account of whom the proxy names: made on first sight, with the roles of its groups.
-
-Sign in the sender of each request whom the proxy names. No session is kept: the next request
-needs the header again.
 """
 
 from __future__ import annotations

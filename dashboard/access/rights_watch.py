@@ -1,10 +1,5 @@
 """Ends what is open once its right has ended, here or at another replica.
 
-Tells when a right may have ended in this process: somebody signed out; a user, a group, a wall
-link or an API token was changed. The timer of `rights_watch` finds changes by another process.
-
-Ends what is open once its right has ended.
-
 Every open socket and every long answer is registered with its right. All rights are looked at again
 every two seconds, in a few queries however many sockets are open, because another replica or a
 command may have ended one; and at once when this process hears of a change (`right_changes`).

@@ -1,12 +1,4 @@
-"""The two roles as Django groups, who can manage people, and whom they may manage.
-
-The two roles as Django groups. Finer groups can be made in /admin/ from the same permissions.
-
-Who can manage people, and that somebody always can.
-
-Whom somebody may manage and what he may give: nobody makes himself, or another, more than he
-is himself.
-"""
+"""The two roles as Django groups, who can manage people, and whom they may manage."""
 
 from __future__ import annotations
 

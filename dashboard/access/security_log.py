@@ -1,10 +1,5 @@
 """The security log, and the address that a request comes from.
 
-The security log: who signed in or was refused, who gave or took a right, and who chose where
-data goes.
-
-Where a request comes from, for the count of sign-ins and for the audit trail.
-
 Behind a proxy, uvicorn puts the address here that a trusted proxy names.
 """
 

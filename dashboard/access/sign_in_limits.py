@@ -1,20 +1,11 @@
 """How failed sign-ins slow down further ones, and which browsers are known.
 
-Browsers in which a person has signed in before: a signed cookie says for which account.
-
 A stranger who guesses passwords slows down strangers. A known browser is slowed by its own
 mistakes alone, so nobody can lock a person out of an account for good.
-
-Addresses whose sign-ins are refused for a while, known without asking the database.
-
-How failed sign-ins slow down further ones: django-axes counts them in the database, for all
-replicas at once. The settings AXES_* say how many, and for how long.
 
 After MAX_FAILURES wrong passwords from one address, or four times as many for one account, no
 further password is checked for COOL_OFF. A browser in which the person has signed in before has
 a count of its own. Nothing is written while a client is refused, so a flood writes nothing.
-
-Which requests check a password, and how many do so at once.
 """
 
 from __future__ import annotations

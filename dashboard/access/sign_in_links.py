@@ -1,10 +1,6 @@
 """Sign-in links: each signs one user in, once, within an hour.
 
-Sign-in links: each signs one user in, once, within an hour.
-
 Opening a link does not use it up, so that a mail scanner costs nobody the link. Only `redeem` does.
-
-A new password ends the unused sign-in links of its account, wherever it was set.
 """
 
 from __future__ import annotations

@@ -1,13 +1,4 @@
-"""Bars that count changes: of a day, of a strip, small enough for a table row.
-
-A bar chart of the last 24 hours. Widths are percent, heights are pixels.
-
-The bars of a strip, each for a stretch of equal length.
-
-The lost share of some days in bars, small enough for a table row.
-
-A day in 24 bars, small enough for a table row.
-"""
+"""Bars that count changes: of a day, of a strip, small enough for a table row."""
 
 from __future__ import annotations
 

@@ -1,11 +1,7 @@
 """Histograms: the ages of heartbeats, and the intervals between renewals.
 
-A histogram of the ages of the last renewals.
-
 Widths are percent. Heights are pixels on a logarithmic scale, so that three late Leases show beside
 130,000.
-
-A bar chart of renewal intervals: x and width in percent, y and height in pixels.
 """
 
 from __future__ import annotations

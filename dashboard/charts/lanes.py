@@ -1,15 +1,7 @@
 """The geometry of lanes: terms, gaps and marks of one Lease or one holder along a scale.
 
-Shorten a holder's name to fit into a bar: the tail stays, which tells two pods apart.
-
-Cut a Lease's life inside a stretch into pieces, at its gaps and at busy times.
-
-Draw one Lease's lane: terms, gaps and marks as shapes along a scale.
-
 Changes too close together are merged into bands that count them, so a lane has a bounded number of
 shapes.
-
-Draw one holder's terms of any number of Leases on one lane.
 """
 
 from __future__ import annotations

@@ -1,11 +1,4 @@
-"""A stretch of time as percent of a chart's width, its ticks, and bands of incidents.
-
-Map a stretch of time to percent of a chart's width.
-
-The ticks of a time axis: at round moments of UTC, never too close.
-
-Where incidents lie on a scale; those too close together become one band.
-"""
+"""A stretch of time as percent of a chart's width, its ticks, and bands of incidents."""
 
 from __future__ import annotations
 

@@ -1,11 +1,4 @@
-"""What all forms share: how they are drawn, what they showed, the reason, one write each.
-
-How the forms of admins are drawn: each field with its label, API name, help and errors.
-
-Forms that do not concern a Lease: each field with its label, help and errors.
-
-What all forms of admins share: the reason, one write per drawn form, errors of the cluster.
-"""
+"""What all forms share: how they are drawn, what they showed, the reason, one write each."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""The forms that delete one Lease, or many.
-
-The form that deletes one Lease.
-
-The form that deletes many Leases.
-"""
+"""The forms that delete one Lease, or many."""
 
 from __future__ import annotations
 

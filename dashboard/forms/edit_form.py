@@ -1,11 +1,4 @@
-"""The forms of a Lease that exists: edit, hand over, release. Only touched fields are sent.
-
-The release form: nothing but the reason, for the term that it was drawn for.
-
-The edit form: all fields of the spec, labels and annotations. Only touched fields are sent.
-
-The hand-over form: one of the identities that held the Lease before, or one typed by hand.
-"""
+"""The forms of a Lease that exists: edit, hand over, release. Only touched fields are sent."""
 
 from __future__ import annotations
 

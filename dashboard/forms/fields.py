@@ -1,22 +1,7 @@
 """The fields and controls of forms. Each is native HTML, so that it works by keyboard.
 
-The controls of the forms. Each is native HTML, so that it works by keyboard and without
-scripts.
-
-A field in which a person and the cluster differ; the form lets him choose.
-
-The field for leaseDurationSeconds.
-
-A form field that takes a namespace or one Lease.
-
-A time of a Lease: RFC 3339 with up to microseconds, or `now`.
-
-What a drawn form showed: the term, and a digest of each value.
-
 Digests, because a holder or an annotation may be long and odd: a field whose digest differs is one
 that the person changed. They compare texts as a browser sends them back.
-
-Labels or annotations: rows of a key and a value, with buttons to add and remove one.
 
 Without scripts the buttons send the form, and the page comes back with a row more or less.
 """

@@ -1,9 +1,4 @@
-"""The YAML form: a whole Lease as text; what differs from the shown text is sent.
-
-Read YAML that a person typed, and find the line of each field of it.
-
-The YAML form: a whole Lease as text; what differs from the shown text is sent.
-"""
+"""The YAML form: a whole Lease as text; what differs from the shown text is sent."""
 
 from __future__ import annotations
 

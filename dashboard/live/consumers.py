@@ -1,15 +1,6 @@
 """The two sockets of a cluster: who may open them, how many, and what they carry.
 
-Refuse a socket to an API token: HTTP 401 with a JSON problem instead of an opened socket.
-
 A browser's script could not read such an answer, but no browser sends a token.
-
-The two sockets of a cluster: one for Leaseboard's pages, one for other programs.
-
-The paths of the sockets.
-
-Decide which sockets open: the Host must be allowed, the Origin must be this host or a trusted
-site. A client without an Origin is not a browser and passes.
 
 Channels' OriginValidator judges the Origin, Django judges the Host. Channels' own refusal is an
 HTTP 403, which a browser's script cannot tell from a lost connection; here the socket closes with

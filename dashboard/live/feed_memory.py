@@ -1,12 +1,8 @@
 """What the feed of one cluster remembers for pages drawn before: moves, and later causes.
 
-Tell a page what moved between its drawing and the opening of its socket.
-
 A page carries the stamp of its drawing: the number of the last move, and the moment. The process
 that drew the page goes by the number. Replicas count apart from each other, so another process goes
 by the moment.
-
-Give the changes that pages show the cause that became known after they were sent.
 """
 
 from __future__ import annotations

@@ -1,10 +1,4 @@
-"""The messages of the sockets, as values that become JSON: docs/api.md says what they mean.
-
-The messages of the sockets, as values that become JSON: see "Live feed" and "Page socket" in
-docs/api.md.
-
-The key figures of a cluster in a live frame: number and caption come from one count.
-"""
+"""The messages of the sockets, as values that become JSON: docs/api.md says what they mean."""
 
 from __future__ import annotations
 

@@ -1,14 +1,4 @@
-"""Build the next frame for one open page from what the page shows.
-
-The part of a ClusterHub that the reader of one page needs.
-
-The changes that one page lacks, in the form that it asked for.
-
-Count the Leases of a page's list that got into trouble but are not on the page, and notice that
-the list may differ. The page offers to show them: rows must not move under the pointer.
-
-Build the next frame for one open page from what the page shows.
-"""
+"""Build the next frame for one open page from what the page shows."""
 
 from __future__ import annotations
 

@@ -1,9 +1,5 @@
 """Send the trackers' updates to the open pages and the public feed. Each message is made once.
 
-Limit how many sockets one account, wall link or API token may have open in this process.
-
-Send the trackers' updates to the open pages and the public feed. Each message is made once.
-
 A page gets the difference between what it was last sent and the store's present state: a slow page
 skips what is out of date, and a page that comes back misses nothing. The public feed is numbered.
 """

@@ -1,16 +1,6 @@
 """What is the same on every open page, drawn once for all: rows, heads, menus and parts.
 
-Draw one Lease or change for the live socket, with the same partials as the first paint.
-
 The HTML is the same for everybody; what a role may do shows through `<body data-may-edit>`.
-
-Rows, tiles and heads of Leases, drawn once for all pages.
-
-Draw the parts that are the same on every page of a cluster: once for all pages, when their data
-changed, in a thread.
-
-The state of each cluster's watch in the menu of every page: drawn once for all pages, when it
-changed.
 """
 
 from __future__ import annotations

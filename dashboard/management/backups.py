@@ -1,13 +1,4 @@
-"""Copy what a restore needs into one file, and back.
-
-Copy an SQLite database that is in use, as of one moment, with SQLite's online backup.
-
-What a backup says of itself: the first member of its tar file, as JSON.
-
-Put the files of a backup in place of those of a data directory, which are kept beside.
-
-Write a backup: a tar file with a manifest, the databases, and the keys of the data directory.
-"""
+"""Copy what a restore needs into one file, and back."""
 
 from __future__ import annotations
 

@@ -1,13 +1,4 @@
-"""What `doctor` finds in the settings, the machine and the database.
-
-What one check found, and what to do about it.
-
-Find every setting that stops a start, and set it aside so that the rest can be examined.
-
-The machine under the process: disk, memory, port.
-
-The database of history: does it answer, is it whole, writable, migrated, how large is it?
-"""
+"""What `doctor` finds in the settings, the machine and the database."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""What commands share: bad input is one sentence and exit code 1; ports and paths.
-
-A command that answers bad input with one sentence and exit code 1: see docs/operations.md.
-
-Parse ports and show paths, for every command that listens.
-"""
+"""What commands share: bad input is one sentence and exit code 1; ports and paths."""
 
 from __future__ import annotations
 

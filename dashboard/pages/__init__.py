@@ -1,1 +1,1 @@
-"""One folder for each page: view, filter, and what it shows. Tests: tests/pages."""
+"""A module for each page, a folder for a large one; no page imports another. Tests: tests/pages."""

@@ -1,9 +1,4 @@
-"""Sign in by password or one-time link, and choose or change the own password.
-
-Sign in by name and password, or by the one-time link that `serve` prints.
-
-One's own password: choose the first one, or change it.
-"""
+"""Sign in by password or one-time link, and choose or change the own password."""
 
 from __future__ import annotations
 

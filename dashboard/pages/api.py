@@ -1,8 +1,6 @@
 """The OpenAPI 3.1 document of Leaseboard's own JSON, and a page of it.
 
 The OpenAPI 3.1 document of Leaseboard's own JSON, made of api_answers.yaml and the URL conf.
-
-`/api/openapi.json` for programs, and `/api/`, the same for people.
 """
 
 from __future__ import annotations

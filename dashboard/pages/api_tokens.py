@@ -1,9 +1,4 @@
-"""API tokens: a person makes and revokes own ones; an admin sees all.
-
-The form that makes an API token.
-
-List, make and revoke API tokens.
-"""
+"""API tokens: a person makes and revokes own ones; an admin sees all."""
 
 from __future__ import annotations
 

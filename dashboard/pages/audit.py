@@ -1,9 +1,4 @@
-"""The audit trail: every write through Leaseboard, newest first; and one of them.
-
-Read from a URL which rows of the audit trail are wanted, and write it back.
-
-The audit trail: every write through Leaseboard, newest first; and one of them.
-"""
+"""The audit trail: every write through Leaseboard, newest first; and one of them."""
 
 from __future__ import annotations
 

@@ -1,11 +1,4 @@
-"""Badges: pictures of the present state, by links that admins make and revoke.
-
-What a badge says: the state of one Lease, or how many are held, vacant and expired.
-
-One badge, as SVG or JSON. Whoever knows its address may read it, and nothing else.
-
-List, make and revoke badges.
-"""
+"""Badges: pictures of the present state, by links that admins make and revoke."""
 
 from __future__ import annotations
 

@@ -1,15 +1,4 @@
-"""Every partial in every state on one page, with made-up Leases, to compare styles.
-
-Made-up Leases and changes in every state, for the components page.
-
-Made-up charts and heartbeats for the components page.
-
-Made-up incidents and near misses for the components page.
-
-Made-up pasts, renewals, candidates and holders for the components page.
-
-Every partial in every state on one page, to compare after a change of style.
-"""
+"""Every partial in every state on one page, with made-up Leases, to compare styles."""
 
 from __future__ import annotations
 

@@ -1,10 +1,6 @@
 """Create a Lease: check, dry run, preview, write.
 
-What a new Lease brings about, in sentences.
-
 Source: client-go's leaderelection.go; its default retry period is 2 s.
-
-Create a Lease: check, dry run, preview, write.
 """
 
 from __future__ import annotations

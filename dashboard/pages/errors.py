@@ -1,9 +1,4 @@
-"""The answers to refused and failed requests.
-
-The answers 403, also for a person without a role, and 404.
-
-The pages of failed requests. They need no database and no session: these may have failed.
-"""
+"""The answers to refused and failed requests."""
 
 from __future__ import annotations
 

@@ -1,13 +1,4 @@
-"""The list of holders, and what goes down with each: filter, sort, page.
-
-A holder as JSON, see docs/api.md.
-
-A holder as a row: what goes down with it, what it holds, and when.
-
-The controls of the Holders page: key figures, choices, pager, and words for an empty list.
-
-The list of holders, and what goes down with each: filter, sort, page.
-"""
+"""The list of holders, and what goes down with each: filter, sort, page."""
 
 from __future__ import annotations
 

@@ -1,18 +1,8 @@
 """The list of Leases, now or as of an instant: filter, sort, page.
 
-A Lease as JSON: the contract of `leases/?format=json`, see docs/api.md.
-
-Find the Leases as of an instant.
-
 Candidates are the Leases of today and those deleted since; history says how each stood. Up to
 MAX_MATCHES candidates are read together, so that they can be filtered by phase and holder and
 sorted. Of more, only one page is read, in the order of names.
-
-The Leases page as of an instant: its rows, its controls and its JSON.
-
-The list of Leases as of an instant: `leases/?at=`.
-
-The list of Leases: filter, sort, page.
 """
 
 from __future__ import annotations

@@ -1,11 +1,7 @@
 """The Nodes page: all heartbeats in one node grid.
 
-The node grid: a slot for each heartbeat, a byte for its phase, and a log of changed slots.
-
 Slots are ordered by group and name. A new heartbeat is appended, a deleted one leaves its slot
 empty. After some of both, the grid is ordered again as the next generation.
-
-The Nodes page: which nodes stopped, and are they in one zone or pool?
 """
 
 from __future__ import annotations

@@ -1,13 +1,4 @@
-"""The overview: is anything wrong, and what just happened? And the ways to it.
-
-Everything that the overview shows; it is the same for every viewer.
-
-Is anything wrong, and what just happened?
-
-`/` leads to the overview of the first cluster.
-
-`/c/<cluster>/switch/?from=` leads from a page of another cluster to the same page here.
-"""
+"""The overview: is anything wrong, and what just happened? And the ways to it."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Who has an account: add somebody, give a role, reset a password, end sessions, deactivate.
-
-The form that adds a person.
-
-The people page, and the page of one person with everything that an admin may do there.
-"""
+"""Who has an account: add somebody, give a role, reset a password, end sessions, deactivate."""
 
 from __future__ import annotations
 

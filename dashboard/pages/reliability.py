@@ -1,11 +1,4 @@
-"""How reliable were elections: time without a holder and failovers, against an objective.
-
-Read from a URL which period is shown, of what, and against which objective.
-
-The rows of the page, and of its files, see docs/api.md.
-
-How reliable were elections: time without a holder and failovers, against an objective.
-"""
+"""How reliable were elections: time without a holder and failovers, against an objective."""
 
 from __future__ import annotations
 

@@ -1,11 +1,4 @@
-"""The wall display: is anything wrong? A wall link opens it without a login.
-
-The incidents that go on as rows of the wall: one sentence instead of a row for each Lease.
-
-How much trouble a wall has no row for, by word.
-
-The wall display: is anything wrong? A wall link opens it without a login.
-"""
+"""The wall display: is anything wrong? A wall link opens it without a login."""
 
 from __future__ import annotations
 

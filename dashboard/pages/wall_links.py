@@ -1,9 +1,4 @@
-"""Links that open the wall without a login: list, make and revoke them.
-
-The form that makes a wall link.
-
-List, make and revoke wall links.
-"""
+"""Links that open the wall without a login: list, make and revoke them."""
 
 from __future__ import annotations
 

@@ -1,13 +1,7 @@
 """How Leases stood at an instant, in words; what is unknown about it.
 
-The symbols and words for how Leases stood at the playhead.
-
 Nothing is claimed about a time in which nobody watched. `static/js/instant.js` uses the same words
 while the playhead moves.
-
-What is unknown about an instant: nobody watched, or the Lease did not exist yet.
-
-Which Leases nobody held at an instant in the past, the longest first.
 """
 
 from __future__ import annotations

@@ -1,17 +1,4 @@
-"""The Attention list: what needs attention, worst first, many Leases of a kind in one line.
-
-One line of the Attention list.
-
-The lines of the Attention list for Leases that flap, many of a kind in one line.
-
-The lines of the Attention list for incidents that go on; each stands for all of its Leases.
-
-The Attention list: what needs attention, worst first, many Leases of a kind in one line.
-
-The line of the Attention list for all abandoned Leases.
-
-The line of the Attention list for the receivers of messages that fail.
-"""
+"""The Attention list: what needs attention, worst first, many Leases of a kind in one line."""
 
 from __future__ import annotations
 

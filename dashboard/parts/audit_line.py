@@ -1,9 +1,4 @@
-"""One row of the audit trail, as the page shows it, and what it keeps of the person who asks.
-
-One row of the audit trail, as the page shows it.
-
-What the audit trail keeps of the person who asks for a write.
-"""
+"""One row of the audit trail, as the page shows it, and what it keeps of the person who asks."""
 
 from __future__ import annotations
 

@@ -1,11 +1,4 @@
-"""A change as a sentence in parts; the newest changes, and who made them.
-
-A change as a sentence in parts, which the template marks up: no HTML is made from data.
-
-The newest changes of a page's feed: from history, and those that are not written yet.
-
-Who made a change through Leaseboard, for those who may read the audit trail.
-"""
+"""A change as a sentence in parts; the newest changes, and who made them."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""A strip of bars that counts changes over time; each bar links to its stretch.
-
-A strip of bars that counts changes over time; each bar links to its stretch.
-
-Choose the stretch and the steps of a strip, such as that of the timeline's brush.
-"""
+"""A strip of bars that counts changes over time; each bar links to its stretch."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Which Leases of a cluster flap now, and how, in words.
-
-Which Leases of a cluster flap now, by their changes in the last hour.
-
-How a Lease flaps, in words: short for its row and tile, a sentence for its page.
-"""
+"""Which Leases of a cluster flap now, and how, in words."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Who holds what now, whose terms ended lately, and which holders a URL asks for.
-
-Read from a URL which holders are wanted.
-
-Who holds what now, and whose terms ended lately. Made only while somebody asks.
-"""
+"""Who holds what now, whose terms ended lately, and which holders a URL asks for."""
 
 from __future__ import annotations
 

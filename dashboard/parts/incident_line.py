@@ -1,11 +1,4 @@
-"""One incident as a line, wherever a page speaks of one; and the incidents of a stretch of time.
-
-One incident as a line: in the list of incidents, and wherever a page speaks of one.
-
-The cause of a change or an incident in a few words, as far as it is known.
-
-The incidents of a stretch of time, for the pages that show a stretch.
-"""
+"""One incident as a line, wherever a page speaks of one; and the incidents of a stretch of time."""
 
 from __future__ import annotations
 

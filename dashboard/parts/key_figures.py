@@ -1,11 +1,5 @@
 """The key figures of a cluster: each has a number, its parts, and a link to the list it counts.
 
-How much of the last 24 hours was watched, in words for captions.
-
-The key figures of a cluster: each has a number, its parts, and a link to the list it counts.
-
-The text of a panel in which no Lease is in trouble.
-
 Only Leases that somebody holds are good news; no Leases, no holders and no connection are neutral.
 """
 

@@ -1,9 +1,4 @@
-"""Read from a URL which Leases are wanted; find and sort them without reading all.
-
-Read from a URL which Leases are wanted, and test whether one Lease is.
-
-Find and sort the Leases that a filter selects, if possible without reading all of them.
-"""
+"""Read from a URL which Leases are wanted; find and sort them without reading all."""
 
 from __future__ import annotations
 

@@ -1,11 +1,4 @@
-"""The head of a Lease's page: who holds it, why it is in its phase, what if the holder died.
-
-What happens to a Lease if its holder dies, in words that claim no more than the Lease says.
-
-The head of a Lease's page: who holds it, why it is in its phase, what if the holder died.
-
-A Lease as YAML in the order of the API, and the difference of two.
-"""
+"""The head of a Lease's page: who holds it, why it is in its phase, what if the holder died."""
 
 from __future__ import annotations
 

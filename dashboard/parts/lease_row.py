@@ -1,17 +1,4 @@
-"""One Lease as a row of a table and as a tile of the wall, with its phase in words that count on.
-
-How much of a Lease's time is left: the bar, the ring, and what the browser counts from.
-
-Why it is no problem that nobody holds a Lease, in words.
-
-The words for a Lease whose newest write Leaseboard did not understand.
-
-One Lease as a row of a table; the head of the Lease's page uses it too.
-
-Why a Lease is in its phase, in words whose numbers the browser counts on.
-
-One tile of the wall, readable from five metres.
-"""
+"""One Lease as a row of a table and a tile of the wall, with its phase in words that count on."""
 
 from __future__ import annotations
 

@@ -1,11 +1,4 @@
-"""How names are drawn: a holder, a Lease in pieces, a holder in a URL.
-
-A holder as it is drawn: a host that may shrink, a tail that may not, a quiet id, a colour.
-
-A name in pieces, for CSS to cut in the middle: what tells it from its siblings stays.
-
-Name a holder in a URL: whole, or by its digest if the URL would be too long.
-"""
+"""How names are drawn: a holder, a Lease in pieces, a holder in a URL."""
 
 from __future__ import annotations
 

@@ -1,10 +1,4 @@
-"""The context of every page, and the stamp of what its parts were drawn from.
-
-The context of every page: the clusters, the user's role, and the live socket's URL.
-
-Tells a page from what a part of it was drawn: the last move of the cluster, and how often the
-server's clock had jumped.
-"""
+"""The context of every page, and the stamp of what its parts were drawn from."""
 
 from __future__ import annotations
 

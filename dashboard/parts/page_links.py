@@ -1,9 +1,4 @@
-"""Links between a Lease, the timeline, history and holders, with the time that a page shows.
-
-Links between a Lease, the timeline, history and holders, with the time that a page shows.
-
-Write a filter of changes as the query string of the History page.
-"""
+"""Links between a Lease, the timeline, history and holders, with the time that a page shows."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Read from a URL which stretch of time is wanted, and link to others.
-
-Read from a URL which stretch of time and which lanes are wanted.
-
-The links that choose, move and zoom a stretch of time.
-"""
+"""Read from a URL which stretch of time is wanted, and link to others."""
 
 from __future__ import annotations
 

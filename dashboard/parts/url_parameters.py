@@ -1,11 +1,4 @@
-"""Read parameters of a URL, or raise BadFilter with what to write instead.
-
-Read one parameter of a URL, or raise BadFilter with what to write instead.
-
-Read and write moments in URLs: RFC 3339, with short forms allowed.
-
-The filter, the order and the page of a list, and its URL.
-"""
+"""Read parameters of a URL, or raise BadFilter with what to write instead."""
 
 from __future__ import annotations
 

@@ -1,13 +1,4 @@
-"""One cluster that is watched: what we know of it, and how to ask and write to it.
-
-One cluster that is watched: what we know of it, and how to ask and write to it.
-
-Ask a cluster what a page can do without: side by side, within limits; a refusal is an answer.
-
-What is known of one cluster's Nodes, beside its watched heartbeats.
-
-A failure that nobody expected in what open pages are sent.
-"""
+"""One cluster that is watched: what we know of it, and how to ask and write to it."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Whether a cluster would allow a write of Leases, and what it would refuse.
-
-Whether a cluster would allow a write of Leases; each answer is kept for a minute.
-
-What a cluster would refuse, to be shown beside the buttons that lead to the forms.
-"""
+"""Whether a cluster would allow a write of Leases, and what it would refuse."""
 
 from __future__ import annotations
 

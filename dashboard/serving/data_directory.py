@@ -1,18 +1,6 @@
 """The data directory: its modes, its keys, its lock, and the database in it.
 
-The directory that keeps the database, the keys and the kubeconfig.
-
-The lock of an SQLite history: one `serve` or `restore` at a time.
-
-The key that signs sessions and links: made once, kept in the data directory.
-
-What lies in the data directory is for its owner alone: keys, sessions, tokens and history.
-
 Settings call this, so it holds for every command that reads them.
-
-Refuse a database that a newer version has migrated: this code does not know its tables.
-
-A bounded pool of connections to PostgreSQL, for the process that serves.
 
 Commands connect by themselves: they need one connection, and a pool would hide why there is none.
 """

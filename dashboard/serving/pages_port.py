@@ -1,11 +1,7 @@
 """The pages' port, and static files.
 
-The pages' port: uvicorn with bounded connections, heads, bodies and sockets.
-
 The addresses of proxies whose `X-Forwarded-For` counts come from uvicorn's own environment
 variable FORWARDED_ALLOW_IPS.
-
-Static files whose names carry a hash of their content: browsers may keep them for ever.
 """
 
 from __future__ import annotations

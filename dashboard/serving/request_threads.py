@@ -1,16 +1,6 @@
 """How requests get threads: a bounded number, by kind, and refused while all are busy.
 
-Refuse requests without a thread or a database while the process is too busy.
-
-Answer requests that are cut off because the process ends.
-
-A bounded number of threads that answer requests; each closes what it opened.
-
 Django would take a new thread, with a new database connection, for each request.
-
-Choose the threads for a request, so that slow requests delay only their own kind.
-
-Django's ASGI handler, with each request in one thread of a bounded number.
 
 In async mode Django switches to a thread and back for each synchronous middleware. Django has no
 setting for this, so this module overrides two undocumented methods: `load_middleware` and

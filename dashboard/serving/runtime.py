@@ -1,12 +1,7 @@
 """The one place where things are wired: the parts of the running process, and its lifespan.
 
-The one place where things are wired: per cluster a client, a store, a tracker; for all a
-recorder and a publisher.
-
 Lives on the server's event loop, from the ASGI lifespan's start to its end. Views read it from
 their threads.
-
-ASGI lifespan: the runtime starts before the first request and stops after the last.
 """
 
 from __future__ import annotations

@@ -1,9 +1,5 @@
 """The audit trail: a row with the intent before the call, closed with the outcome after it.
 
-Which fields a request changes, from what to what, as the audit trail keeps it. Pure.
-
-The audit trail: a row with the intent before the call, closed with the outcome after it.
-
 If the process dies in between, or the API does not answer, the row stays open:
 `leases.actions.unanswered_writes` resolves it against the cluster.
 """

@@ -1,9 +1,5 @@
 """Delete many Leases: a few at a time, and wait as long as the API server asks.
 
-The Leases that a person chose to delete, as they were then.
-
-Delete chosen Leases, a few at a time, and wait as long as the API server asks.
-
 Source for 429 and Retry-After: k8s.io/client-go/rest/with_retry.go. Like client-go, retry 429 and
 5xx; a retry is safe because each delete is conditional on uid and resourceVersion.
 """

@@ -1,12 +1,6 @@
 """Run the deletion of many Leases: its records, and the report of what it came to.
 
-What the database knows of deletions: the runs, and the audit row of each Lease.
-
 All functions are for a thread, not for the event loop.
-
-What a deletion came to, counted and listed from the audit trail.
-
-Run one deletion: intents, requests, outcomes, a few Leases at a time.
 """
 
 from __future__ import annotations

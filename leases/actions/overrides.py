@@ -1,11 +1,4 @@
-"""What admins say of Leases and clusters: a kind, that it may be vacant, an objective.
-
-Say that a Lease may be vacant, or take that back.
-
-Set the kind of a Lease, or let the rules decide again.
-
-Set the reliability objective of a cluster.
-"""
+"""What admins say of Leases and clusters: a kind, that it may be vacant, an objective."""
 
 from __future__ import annotations
 

@@ -1,10 +1,6 @@
 """Resolve rows of the audit trail that a crash, or a missing answer, left open.
 
-Find the first event of one Lease after a resourceVersion.
-
 A write that requires a resourceVersion succeeds only if it is that event.
-
-Resolve rows of the audit trail that a crash, or a missing answer, left open.
 
 Each write requires the resourceVersion that was read before it. So the first event of the Lease
 after that version is either this write, or proves that it failed. The API server keeps events for

@@ -1,13 +1,7 @@
 """Write one Lease for a person: create, change or delete it, guarded by what the form showed.
 
-Write one Lease for a person: guarded by what the form showed, tried again after a renewal.
-
 Each attempt reads the Lease again and writes with its resourceVersion: a renewal in between is no
 conflict; a take-over is, because the guard refuses it.
-
-Create a Lease: first a dry run, then the write.
-
-Delete one Lease, if it is still the one that the form showed.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""The ASGI app: from a request through 401, 403, 404, 405, 415 and 406 to its handler, and these.
-
-get, list, watch, create, replace, patch, delete, deletecollection: one function each.
-
-The ASGI app: from a request through 401, 403, 404, 405, 415 and 406 to its handler.
-"""
+"""The ASGI app: from a request through 401, 403, 404, 405, 415 and 406 to its handler."""
 
 from __future__ import annotations
 

@@ -1,16 +1,10 @@
 """Who a client is and what it may do: bearer tokens, roles, impersonation.
 
-Bearer tokens: who a client is. Only their hashes are stored.
-
 A user has the name of its token and one group, that name with an s. Roles are none (discovery
 only), read and write.
 
-What a user may do, and the words of a refusal.
-
 The role `write` may do everything, `read` gets, lists and watches. The groups add what Kubernetes'
 default cluster roles give: discovery and the reviews of oneself.
-
-Impersonate-* headers: a client with the role `write` acts as another user.
 
 Source: apiserver/pkg/endpoints/filters/impersonation/{constrained_impersonation,mode}.go.
 """

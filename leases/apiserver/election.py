@@ -1,12 +1,8 @@
 """Coordinated leader election: choose the holder of a Lease among its LeaseCandidates.
 
-The next step of a coordinated election, from the Lease and its candidates. Pure.
-
 Source: pkg/controlplane/controller/leaderelection/leaderelection_controller.go, electionNeeded and
 reconcileElectionStep. One difference: a Lease whose holderIdentity is null counts as vacant here,
 and ends the whole kube-apiserver there.
-
-The controller of coordinated leader election: it pings candidates and writes who should hold.
 
 Source: pkg/controlplane/controller/leaderelection/leaderelection_controller.go and
 leasecandidategc_controller.go. kube-apiserver elects one controller of several servers; here one

@@ -1,10 +1,6 @@
 """The errors the API answers with, as metav1.Status; and reports of unexpected failures.
 
-The errors the API answers with, as metav1.Status.
-
 Source of the words: apimachinery/pkg/api/errors.
-
-Report unexpected failures to the process that runs the server, and keep serving.
 """
 
 from __future__ import annotations

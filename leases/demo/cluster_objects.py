@@ -1,9 +1,4 @@
-"""Nodes, Pods and Events of the demo's processes. An API without them needs none.
-
-Nodes and Events of the demo's processes. An API that serves none of them needs none.
-
-The Pods of the demo's electors, and what their kubelets and controllers write about them.
-"""
+"""Nodes, Pods and Events of the demo's processes. An API without them needs none."""
 
 from __future__ import annotations
 

@@ -1,16 +1,10 @@
 """Contenders of elections by client-go's rules, coordinated ones, and locks of Terraform.
 
-Contenders of an election, by client-go's rules.
-
 Source: k8s.io/client-go/tools/leaderelection/leaderelection.go: tryAcquireOrRenew, isLeaseValid,
 release, and its defaults of 15, 10 and 2 s.
 
-A coordinated election: contenders stand as LeaseCandidates, and kube-apiserver elects.
-
 Source: k8s.io/client-go/tools/leaderelection/leasecandidate.go (ensureLease) and
 leaderelection.go (tryCoordinatedRenew).
-
-Locks of Terraform's kubernetes backend: held without a duration until released.
 
 Source: github.com/hashicorp/terraform/internal/backend/remote-state/kubernetes/client.go.
 """

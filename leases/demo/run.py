@@ -1,11 +1,4 @@
-"""Run the demo against a Lease API until cancelled: its events, their times, its processes.
-
-The events of the demo and their times; the same seed gives the same events.
-
-The processes of the demo, and how they perform its events.
-
-Run the demo against a Lease API until cancelled.
-"""
+"""Run the demo against a Lease API until cancelled: its events, their times, its processes."""
 
 from __future__ import annotations
 

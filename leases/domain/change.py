@@ -1,24 +1,14 @@
 """The changes that history stores: what differs, who wrote it and when, what makes it one change.
 
-The configuration of a Lease: all fields but its holder and its renewals.
-
-Estimate when a write happened that we did not observe live.
-
 Observed live, it happened when we observed it. After a broken connection, a restart or a list we
 have only the holder's claim. We correct it by the holder's known clock skew and keep it within the
 time window in which the write must have happened.
-
-The changes that history stores, and how two observations of a Lease become changes.
 
 docs/words.md defines the words. Holder, acquireTime and uid decide what a write did.
 leaseTransitions is only evidence, because many writers miscount (client-go leaderelection.go,
 tryAcquireOrRenew and release).
 
-Recognise one change that several replicas report, or that is reported again.
-
 Replicas see the same writes, but each judges deadlines by its own clock.
-
-Find who wrote a change: the field manager whose entry of managedFields owns what moved.
 
 An Update by one manager takes the fields it changes from all others. Source: structured-merge-diff
 merge.Updater, k8s.io/apimachinery/pkg/apis/meta/v1 ManagedFieldsEntry.

@@ -1,15 +1,7 @@
 """What a person changes in a Lease, as a merge patch of exactly those fields.
 
-Who wrote a field last, as managedFields says.
-
-What a form writes to a Lease: single fields, a release, a hand-over.
-
 Sources: k8s.io/client-go/tools/leaderelection/leaderelection.go, `release` and `tryAcquireOrRenew`;
 resourcelock/leaselock.go, `LeaderElectionRecordToLeaseSpec`.
-
-JSON merge patches (RFC 7386): apply one, make one, and see what a server left out of one.
-
-Identify the term of a Lease: a form is guarded by it, because renewals leave it unchanged.
 """
 
 from __future__ import annotations

@@ -1,14 +1,8 @@
 """Elections: candidates, versions, and what happens if the holder dies.
 
-Semantic versions by semver.org: what they must look like, and which comes first.
-
-Coordinated election: the candidates of a Lease, who should win, and when a term must end.
-
 The rules are kube-apiserver's: which candidates count and who is best
 (pkg/controlplane/controller/leaderelection/election.go and leaderelection_controller.go). A holder
 stops renewing once preferredHolder is set (client-go leaderelection.go, tryCoordinatedRenew).
-
-Estimate when another could acquire a Lease if its holder died now.
 
 client-go (leaderelection.go): a contender checks every retryPeriod, stretched by up to
 JitterFactor. It counts the duration from when it first saw the last renewal, and tries at its next

@@ -1,27 +1,15 @@
 """What terms and changes add up to: statistics, flapping, abandonment, reliability and its periods.
 
-Statistics of the terms of a Lease, or of a holder, over a range.
-
 A term counts with its whole known length if any part of it is in the range. The p-th percentile is
 the smallest value that p % do not exceed.
-
-Decide when a Lease changes its holder too often: n changes in m minutes, for each kind.
 
 An election changes hands when something died or was rolled out, so a handful in half an hour is
 trouble (with client-go's defaults each takes at least 15 s). Locks change hands by design. A
 heartbeat and an identity have one holder for life: they flap by expiring and recovering.
 
-Which Leases are in trouble, and which trouble comes first on every page.
-
-Decide when a Lease counts as abandoned: nobody holds it, and nobody is expected to come back.
-
 Two kinds of Leases are: those that are vacant for long, and those that were never renewed, neither
 by a holder who came and expired nor by anybody at all. A heartbeat is never abandoned, because its
 end tells of a stopped node, and a vacant lock is only free.
-
-The days, ISO weeks and calendar quarters in which reliability is counted. All are in UTC.
-
-How long an election had no holder in watched time, and how that compares with an objective.
 
 Time that nobody watched is neither good nor bad: it is counted apart. So is time in which nobody
 needed to hold the Lease: an admin said that it may be vacant, or it was abandoned before the range.

@@ -1,10 +1,6 @@
 """Decide what a Lease is for, and why; and settle by what happened what fields only let us guess.
 
-Decide what a Lease is for, and why.
-
 The first matching rule wins. An admin's override beats all rules.
-
-Settle by what happened to a Lease what its fields only let us guess about its kind.
 """
 
 from __future__ import annotations

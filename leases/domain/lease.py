@@ -1,11 +1,7 @@
 """A Lease in Kubernetes' own shape, decoded straight from the bytes; and a Node beside it.
 
-A Lease in Kubernetes' own shape, decoded straight from the bytes.
-
 Fields: k8s.io/api/coordination/v1/types.go and apimachinery's ObjectMeta. Only fields that a rule
 or a page reads are here; the decoder skips the others, above all managedFields.
-
-What a cluster reports about its Nodes, shown beside their heartbeats.
 """
 
 from __future__ import annotations

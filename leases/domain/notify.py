@@ -1,19 +1,4 @@
-"""Which incidents are messages, for whom, when, and what the messages say.
-
-The address of a receiver, with its secrets.
-
-How grave an incident is, for the receivers of messages.
-
-A message: an incident as one receiver learns of it. Its words are in `texts`.
-
-Which incidents a receiver wants.
-
-Decide whether to send a further message about an incident, and at which stage.
-
-Mutes and maintenance windows.
-
-The words of messages, for people.
-"""
+"""Which incidents are messages, for whom, when, and what the messages say."""
 
 from __future__ import annotations
 

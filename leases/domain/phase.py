@@ -1,11 +1,7 @@
 """Decide the phase of a Lease, when it changes next, and why: as client-go's contenders judge it.
 
-Decide the phase of a Lease, when it changes next, and why: as client-go's contenders judge it.
-
 The clock is ours: a Lease lasts leaseDurationSeconds from when we observed its last renewal,
 whatever the holder wrote into renewTime (client-go leaderelection.go, isLeaseValid).
-
-The learned interval between a Lease's renewals: the median of the last few.
 
 A median ignores a missed renewal and the two renewals 10 ms apart at the start of a client-go term,
 and follows a new configuration within three renewals. The clock skew is learned the same way.

@@ -1,12 +1,8 @@
 """The clock of the process, and sums of times that stay in the range of datetime.
 
-Add times and durations without leaving the range of datetime.
-
 A Lease may carry any time of the years 1 to 9999 and any int32 of seconds, so a sum may overflow
 datetime. Such a sum becomes the first or last possible time: for a deadline, long past or never.
 Use these functions for every sum with a time or a duration from a Lease.
-
-The clock of the process: it runs evenly, and follows the wall clock when that is set.
 
 A wall clock can jump: somebody sets it, NTP corrects it, a paused machine resumes. A deadline
 judged by it would be wrong by the jump. So the time is the wall clock at the start plus the

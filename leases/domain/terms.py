@@ -1,13 +1,9 @@
 """Fold the changes of one Lease name into terms and gaps, and its state at an instant.
 
-Fold the changes of one Lease name into terms and gaps.
-
 Spans are half-open: `since` is inside, `until` is not. Within a generation (one uid, from created
 to deleted) terms and gaps cover all time without overlap. Between generations there is no Lease,
 which is not a gap. The order of changes is right even if their times are not: a change dated before
 its predecessor, because our clock was set back, counts at the time of the predecessor.
-
-The state of a Lease at an instant, and how long nobody held it.
 """
 
 from __future__ import annotations

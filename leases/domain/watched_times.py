@@ -1,9 +1,4 @@
-"""When a cluster was watched, the times between, and the state of its watch now.
-
-When a cluster was watched, and the times between, for which nothing is known.
-
-The state of the watch of one cluster, which every page shows.
-"""
+"""When a cluster was watched, the times between, and the state of its watch now."""
 
 from __future__ import annotations
 

@@ -1,11 +1,5 @@
 """The last day of one cluster, kept in memory: changes per hour, flapping, watched times.
 
-The changes of the last hour by Lease, kept in memory: what shows whether a Lease flaps.
-
-When one cluster was watched in the last day, kept in memory for the pages.
-
-Changes per hour over the last 24 hours, by Lease and by kind, kept in memory for the pages.
-
 It starts from history and continues with the tracker's updates. A Lease that existed before we
 started is no activity.
 """

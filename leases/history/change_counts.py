@@ -1,11 +1,7 @@
 """Count changes: in many equal steps of time, and of each Lease in a stretch.
 
-Count changes in many equal steps of time.
-
 A question may run for SECONDS, newest steps first. Counts of the past are cached for a while, so
 the next question continues where this one stopped.
-
-Count the changes of each Lease in a stretch of time, and how long nobody held it.
 
 The newest TALLIED changes are counted, so that a stretch of any length answers at once.
 """

@@ -1,19 +1,11 @@
 """What SQLite and PostgreSQL do differently: text, locks, raw selects, many rows at once.
 
-Encode text so that every database can store it. PostgreSQL refuses NUL, which JSON allows.
-
 NUL becomes the symbol ␀; a ␀ or ␛ in the text gets a ␛ before it. Decoding restores the exact text.
-
-Write many rows: with few statements, or one statement for each.
 
 SQLite releases Python's GIL for each statement: one per row would make the event loop and the
 writer switch at every row.
 
-Locks between replicas on one PostgreSQL, where concurrent work would collide.
-
 SQLite allows only one writer anyway.
-
-Read changes with hand-written SQL, on SQLite by a given index.
 
 SQLite has no statistics about rare values, so its choice of an index is a guess. A statement that
 names an index fails if the index cannot serve it.

@@ -1,14 +1,6 @@
 """Claim messages to send, retry and log them, and repeat alerts that Alertmanager forgets.
 
-Claim messages to send, so that of several replicas one sends each.
-
 A claim ends by itself: when a process dies while it sends, another sends again, under the same id.
-
-The log of messages: reading it, and deleting what is old.
-
-How a delivery ended: when to try it again after a failure, and when to give up.
-
-What to send to Alertmanager again and again: it forgets alerts that nobody repeats.
 """
 
 from __future__ import annotations

@@ -1,11 +1,7 @@
 """Export changes as NDJSON and CSV, in constant memory; CSV cells that no spreadsheet runs.
 
-Write CSV cells that no spreadsheet runs.
-
 Spreadsheets run cells that look like formulas.
 Source: https://owasp.org/www-community/attacks/CSV_Injection
-
-Export changes as NDJSON and CSV, line by line, in constant memory.
 
 NDJSON is exact. In CSV, texts that a spreadsheet would run are made harmless: see csv_cells.
 """

@@ -1,9 +1,5 @@
 """Find stored incidents, what people noted about them, and changes that have no cause yet.
 
-Find stored incidents, and what people noted about them.
-
-Changes without a cause, as clues: a process was killed before it wrote their incidents.
-
 History keeps less than the tracker knew: no intervals of renewals, no silences of the cluster, no
 managedFields but the name of the writer.
 """

@@ -1,11 +1,5 @@
 """Queue messages about incidents, in the transaction that writes them; mutes and acknowledgements.
 
-Who takes care of an incident.
-
-Mutes and maintenance windows as they are stored.
-
-Queue messages about incidents, in the transaction that writes the incidents.
-
 So a killed process loses none, and of several replicas one queues each message: the rows of a
 receiver and an incident are numbered, and a number is there once.
 """

@@ -1,9 +1,4 @@
-"""What admins say of Leases: the kind, and that they may be vacant.
-
-The kinds that admins set for Leases.
-
-The Leases of which an admin says that they may be vacant.
-"""
+"""What admins say of Leases: the kind, and that they may be vacant."""
 
 from __future__ import annotations
 

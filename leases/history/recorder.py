@@ -1,9 +1,5 @@
 """Queue changes and states on the event loop, and write them in batches in one thread.
 
-Wait for an event of the event loop, but not for ever.
-
-Queue changes and states on the event loop, and write them in batches in one thread.
-
 Each batch is one transaction of changes and the states they led to. The last one also stores the
 resourceVersion reached. So a process killed at any time finds at its next start exactly what it
 must infer. Every change has a unique identity: writing it again, by a retry or another replica,

@@ -1,20 +1,10 @@
 """Totals of days, weeks and quarters, which outlive the changes they are counted from.
 
-How far the totals of a cluster are final, and with them which changes may be deleted.
-
-Near misses are seen in memory only; these counts keep them until their day is counted.
-
 Several replicas see the same renewals, and each sees them again for an hour: the largest count of
 each few minutes stays.
 
-Count the totals of elections in one day from the stored changes. It only reads.
-
-Store the totals of days, and from them those of weeks, quarters, namespaces and the cluster.
-
 Each row is replaced by what the changes say now, so that repeating a step, after a kill or at
 another replica, changes nothing. Every function that writes is one short transaction.
-
-Find the totals of a period for the reliability page: each question reads one index.
 """
 
 from __future__ import annotations

@@ -1,16 +1,10 @@
 """Delete old changes, incidents and lines of the security log. Audit rows are never deleted.
 
-Delete old changes in small batches. Audit rows are never deleted.
-
 For each Lease that existed at the cut these stay: its last change before it, the last that names
 the holder, and the one that began its term or gap. Later changes depend on them. Finding rows takes
 long but only reads; deleting is short, and is done by the writer.
 
-Delete old incidents. They are kept longer than changes: each has copies of its own.
-
 Incidents that go on, and those with notes, stay.
-
-Delete old lines of the security log in small batches.
 """
 
 from __future__ import annotations

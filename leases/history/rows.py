@@ -1,9 +1,4 @@
-"""Convert changes and incidents between the domain's form and database rows.
-
-Convert a change between the domain's form and the database row.
-
-Convert an incident between the domain's form and the database row.
-"""
+"""Convert changes and incidents between the domain's form and database rows."""
 
 from __future__ import annotations
 

@@ -1,11 +1,7 @@
 """The state of Leases at an instant, and who held what in a range.
 
-The state of Leases at an instant, without reading their whole past.
-
 For each Lease it reads the last change that names the holder, and the change that began its term or
 gap.
-
-Who held what in a range, and how many of their terms ended in it.
 
 Only changes that end a term are read, so the cost does not depend on the whole history.
 """

@@ -1,16 +1,10 @@
 """Write one transaction: changes, each once, and the states they led to.
 
-The last known state of each Lease, written in one transaction with the changes that led to it.
-
 Records are opaque here: the caller encodes and decodes them.
-
-Insert changes as rows, each once, however many replicas report it.
 
 An observed change beats one that a replica inferred from a list. If a list shows a later write than
 the one that made the change, the identities differ; then the time window identifies the inferred
 one: the same Lease came to the same holder within it.
-
-Write one transaction: changes, and the states they led to.
 """
 
 from __future__ import annotations

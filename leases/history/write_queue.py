@@ -1,12 +1,6 @@
 """What waits to be written: changes and states, and incidents, up to a limit.
 
-Changes wait in memory while the database refuses writes, up to a limit. Later ones are lost.
-
 A loss is always reported: it must never look like a quiet time.
-
-Incidents of one cluster, and the causes of changes, that wait to be written.
-
-The queue of one cluster, and how much of it goes into one transaction.
 
 A state is written with the last change that led to it: a state ahead of its changes would make a
 restart skip them.

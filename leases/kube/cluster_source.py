@@ -1,11 +1,7 @@
 """Parse SOURCE of the command line, and merge kubeconfig files, without connecting.
 
-Parse SOURCE of the command line, without connecting.
-
 `embedded`, `in-cluster`, `context:<kubeconfig context>` or `url:<http(s) base URL>`; a URL may
 carry a bearer token: `url:https://TOKEN@HOST`.
-
-Merge kubeconfig files as client-go does.
 
 Source: k8s.io/client-go/tools/clientcmd/loader.go, `Load` and `ResolveLocalPaths`. The first file
 that defines a cluster, user, context or `current-context` wins. Missing files are skipped. Relative

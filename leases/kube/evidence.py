@@ -1,11 +1,4 @@
-"""Answer questions about Pods, Nodes and Events with facts, where the cluster lets us.
-
-How fast evidence may be asked for: it must never be in the way of the watch.
-
-Say what a Pod, a Node or an Event tells, in the terms of `leases.domain.cause`.
-
-Answer questions about Pods, Nodes and Events with facts, where the cluster lets us.
-"""
+"""Answer questions about Pods, Nodes and Events with facts, where the cluster lets us."""
 
 from __future__ import annotations
 

@@ -1,15 +1,9 @@
 """The HTTP session of one cluster: requests with limits, fresh credentials, errors as ApiError.
 
-Describe a failure between us and a cluster in one sentence that says what to do.
-
-What aiohttp knows of a response that is being read, and shows in no documented way.
-
 A watch must tell bytes that have arrived from bytes that it has read, and it asks the kernel to
 notice a dead connection. aiohttp documents neither the count of a StreamReader nor the transport of
 a Connection, so pyproject.toml pins aiohttp to the minor version that has these parts, and
 tests/kube/test_response_bytes.py fails when a version has others.
-
-The HTTP session of one cluster: requests with limits, fresh credentials, errors as ApiError.
 
 Configuration and sessions are those of `kubernetes.aio`, so client certificates, exec plugins and
 token refresh work as its users expect. Bodies are read as bytes.

@@ -1,17 +1,6 @@
 """Pods, Nodes and Events: the fields that tell something about a holder, and how to read them.
 
-Pods, Nodes and Events: the fields that tell something about a holder.
-
 Source: k8s.io/api/core/v1/types.go.
-
-Read one Pod or one Node.
-
-Read the Kubernetes Events about one object, if we may. client-go writes one about a Lease when a
-holder starts or stops.
-
-Read where a holder runs: the Pod or the Node that its identity names, if they can be read.
-
-Read the Nodes of a cluster, if we may, as the table that `kubectl get nodes` prints.
 
 A Node object has 10 to 30 kB, mostly names of images; its table row and metadata have a tenth of
 that.

@@ -1,13 +1,5 @@
 """The verbs of the Lease API, one method each; what we may do, and LeaseCandidates.
 
-The body of a delete request.
-
-The verbs of the Lease API, one method each. Raises only ApiError and its subclasses.
-
-Ask a cluster what we may do: SelfSubjectAccessReview (authorization.k8s.io/v1).
-
-Read the LeaseCandidates of a namespace, if the cluster serves them and we may read them.
-
 Alpha in v1alpha2, beta in v1beta1, both off by default (feature gate CoordinatedLeaderElection).
 """
 

@@ -1,9 +1,4 @@
-"""Read one open watch, also before the list is complete, and check the cluster when it is silent.
-
-Split long work on the event loop into slices.
-
-Read one open watch: turn chunks into events, and check the cluster when the watch is silent.
-"""
+"""Read one open watch: turn chunks into events, and check the cluster when it is silent."""
 
 from __future__ import annotations
 

@@ -1,11 +1,7 @@
 """List and watch for ever: a cluster's Leases as one stream of events.
 
-Open the watch before the list is complete.
-
 The API server keeps only the last 100,000 events or so. In the largest clusters those cover a few
 seconds, less than a list takes. So we read the events meanwhile and keep them here.
-
-List and watch for ever: a cluster's Leases as one stream of events.
 
 Source: k8s.io/client-go/tools/cache/reflector.go (ListAndWatch, handleAnyWatch).
 """

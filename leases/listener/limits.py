@@ -1,11 +1,4 @@
-"""The limits of a port, its open connections, and how to close one for sure.
-
-The limits of a port: sizes, counts and times.
-
-Close a connection for sure, even if its client does not read.
-
-Count the open connections of one port, and choose which one to close first.
-"""
+"""The limits of a port, its open connections, and how to close one for sure."""
 
 from __future__ import annotations
 

@@ -1,15 +1,9 @@
 """HTTP and WebSockets on one connection: uvicorn's protocols, with limits on size and time.
 
-Ignore a request's offer of another protocol.
-
-HTTP on one connection: uvicorn's protocol, with limits on size and time.
-
 uvicorn has no settings for these limits with httptools, so this module overrides private parts:
 `_start_asgi_task`, `_should_upgrade`, `_unset_keepalive_if_required`, `pipeline`, `cycle`, `flow`
 and `parser`. pyproject.toml pins uvicorn's minor version, and tests/listener/test_uvicorn_parts.py
 fails if these parts change.
-
-A WebSocket: uvicorn's protocol, counted, and closed if its client does not read.
 
 Private parts of uvicorn: `frames`, `read_paused`, `writable` and `keepalive_timeout`; see
 `leases.listener.protocol`.

@@ -1,9 +1,4 @@
-"""uvicorn's server on our own listening sockets, which accepts even without free files.
-
-Accept connections, even when the process has no free file descriptor.
-
-uvicorn's server on our own listening sockets, with limited connections.
-"""
+"""uvicorn's server on our own listening sockets, which accepts even without free files."""
 
 from __future__ import annotations
 

@@ -1,12 +1,6 @@
 """Links, tokens, the security log, deletions of many, and what admins say of Leases, as tables.
 
-Links and tokens that let people and programs in, and the security log.
-
 Import them from `leases.models`.
-
-The table of "Delete many". Import it from `leases.models`.
-
-What admins say of Leases, as database tables. Import them from `leases.models`.
 """
 
 from __future__ import annotations

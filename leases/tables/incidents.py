@@ -1,11 +1,4 @@
-"""Incidents, notes and messages about them, and totals of reliability, as database tables.
-
-Incidents and notes about them, as database tables. Import them from `leases.models`.
-
-Who is notified of incidents, and what waits to be sent. `leases.models` imports them.
-
-Totals of days, weeks and quarters, as database tables. Import them from `leases.models`.
-"""
+"""Incidents, notes and messages about them, and totals of reliability, as database tables."""
 
 from __future__ import annotations
 

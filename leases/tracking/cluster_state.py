@@ -1,21 +1,9 @@
 """The state of one cluster's Leases, and how a write, a list or the clock changes it.
 
-Choose which renewed Leases to write to the checkpoint next: a few at a time, in name order.
-
-When a Lease that we watch counts as abandoned.
-
-Move our times after the wall clock was set, each by as much as the clock.
-
 Ages, remaining times and gaps stay the same. What a Lease itself says (renewTime, acquireTime)
 stays: it is by its writer's clock.
 
-Read the checkpoint that an earlier run wrote.
-
-The state of one cluster's Leases, and how a write, a list or the clock changes it.
-
 The store calls it once it has checked the resourceVersion. Changes are collected in a Step.
-
-Compare a list, page by page, with the known state of each Lease.
 """
 
 from __future__ import annotations

@@ -1,20 +1,10 @@
 """Find the next phase change, and the times when none may be judged: Kubernetes reports no expiry.
 
-When the phase of a Lease changes, and for which renewals that need not be computed again.
-
-The times when the cluster was not observed, and how to date what comes after them.
-
 Live, a change happened when we observed it. After a lost connection, late events report the past.
 After a list or a restart every difference is inferred: it happened somewhere in a time window.
 
-Decide from when on deadlines may be judged: no Lease expires because we stopped observing.
-
 After a break, or after the process stood still, events of that time may still arrive. And received
 data that is not processed yet may contain the very renewal that a deadline waits for.
-
-The timer of one watch, which fires at the next deadline, and the errors of its work.
-
-Find the next phase change: Kubernetes never reports that a Lease expired.
 
 Alarms are grouped into short spans of time. A renewal only postpones a deadline, so it touches
 nothing: the alarm fires early and is armed again. It fires up to SPAN early, then waits in a heap

@@ -1,13 +1,7 @@
 """Renewals: their longest intervals in the last hour, those that came late, and silences of all.
 
-The longest interval between renewals of some Leases, for each SLOT of the last hour.
-
 We read it now and then from each Lease's last intervals: work per event would cost something for
 every renewal of the cluster.
-
-Remember which renewals came late. A renewal in time costs nothing: it never gets here.
-
-Remember when nobody wrote any Lease though the watch was open: one comparison for each read.
 """
 
 from __future__ import annotations

@@ -1,10 +1,6 @@
 """The state of one Lease beside its content, and the update that each step sends to the sinks.
 
-Keep a Lease in less memory: share equal texts within it and among Leases.
-
 The decoder makes a new string for every text; a heartbeat contains its own name three times.
-
-The state of one Lease beside its content, and the update that each step sends to the sinks.
 """
 
 from __future__ import annotations

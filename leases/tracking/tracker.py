@@ -1,14 +1,6 @@
 """Follow one cluster: events from the reflector and the clock go in, updates go to the sinks.
 
-Counters of one cluster's watch since the start.
-
 Only the event loop writes; any thread may read.
-
-Measure how long renewals take from the writer to us.
-
-The progress of a large list, in words for the page and the log.
-
-Follow one cluster: events from the reflector and the clock go in, updates go to the sinks.
 
 No Lease expires because we stopped observing: deadlines are judged only while the watch is live,
 and after a break only once late events had time to arrive.

@@ -1,9 +1,5 @@
 """Cut chunks of bytes into lines, and skip the lines that only repeat a known Lease.
 
-Split chunks of bytes into lines. A chunk may end anywhere, even inside a character.
-
-Skip decoding a renewal that only repeats a known Lease.
-
 A renewal changes resourceVersion, renewTime, and a time in managedFields, which nothing reads; each
 has a fixed place. All other bytes of the line stay the same, because the API server writes keys in
 one order (that of the Go types in k8s.io/api). Their hash is the fingerprint.

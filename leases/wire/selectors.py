@@ -1,9 +1,5 @@
 """Parse and match label and field selectors as Kubernetes does, with its error messages.
 
-Read decimal numbers as Go's strconv does, with its error messages.
-
-Parse and match label and field selectors as Kubernetes does, with its error messages.
-
 Source: apimachinery/pkg/labels/selector.go and pkg/fields/selector.go.
 """
 

@@ -1,12 +1,6 @@
 """metav1.Status both ways, its causes, the errors it represents, and Warning headers.
 
-metav1.Status both ways, and the errors it represents.
-
 Source: k8s.io/apimachinery/pkg/apis/meta/v1/types.go (StatusReason) and pkg/api/errors/errors.go.
-
-The causes of a metav1.Status, in Kubernetes' words.
-
-Read the Warning headers of an API server (RFC 7234, warn-code 299).
 
 Source: k8s.io/apimachinery/pkg/util/net/http.go, `ParseWarningHeaders`.
 """

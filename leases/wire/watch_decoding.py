@@ -1,17 +1,9 @@
 """Decode list bodies and watch lines into the events that the tracker follows.
 
-The events that a cluster's client sends to the tracker.
-
-Decode managedFields, which nothing but the writer of a change needs.
-
 Source: k8s.io/apimachinery/pkg/apis/meta/v1 ManagedFieldsEntry; FieldsV1 prefixes a field's name
 with `f:`.
 
-Read at least the name of a Lease that cannot be decoded, so that all others can be followed.
-
 Only broken or foreign API servers send such bytes. All of this runs after a decoder failed.
-
-Decode list bodies and watch lines.
 
 Source: k8s.io/apimachinery/pkg/watch (event types), pkg/apis/meta/v1 ListMeta, and "Efficient
 detection of changes" in Kubernetes' API concepts.

@@ -1,11 +1,4 @@
-"""Choose many Leases, see what their deletion brings about, confirm, and follow it.
-
-Which Leases a URL chooses to delete: by name, by a filter of the list, or ready selections.
-
-Choose many Leases, see what their deletion brings about, confirm by their number.
-
-The deletions of many Leases: all of them, and the progress and report of one.
-"""
+"""Choose many Leases, see what their deletion brings about, confirm, and follow it."""
 
 from __future__ import annotations
 

@@ -1,12 +1,8 @@
 """Delete one Lease: show what it brings about, confirm by its name, write.
 
-What the deletion of a Lease brings about, in sentences with its own numbers.
-
 Source: client-go's leaderelection.go. A holder that finds no Lease creates it at its next renewal;
 one that finds another holder's Lease stops at its renew deadline, two thirds of the duration by
 default. The kubelet's lease controller creates a missing Lease at its next renewal.
-
-Delete one Lease: show what it brings about, confirm by its name, write.
 """
 
 from __future__ import annotations

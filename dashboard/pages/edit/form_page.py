@@ -1,11 +1,4 @@
-"""What the forms that write to one Lease share: check, dry run, preview, write, conflict.
-
-The server's verdict on a write: the difference, its warnings, and what it would leave out.
-
-A Lease just read from the cluster, before the watch has reported its present term.
-
-What the forms that write to one Lease share: check, dry run, preview, write, conflict.
-"""
+"""What the forms that write to one Lease share: check, dry run, preview, write, conflict."""
 
 from __future__ import annotations
 

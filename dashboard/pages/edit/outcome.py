@@ -1,11 +1,4 @@
-"""The page after a write: what truly happened, as the watch reported it.
-
-What truly happened after a delete, as the watch reported it.
-
-What truly happened after a write, as the watch reported it.
-
-The page after a write: what the watch has reported since.
-"""
+"""The page after a write: what truly happened, as the watch reported it."""
 
 from __future__ import annotations
 

@@ -1,15 +1,4 @@
-"""Edit, release or hand over one Lease, by form or as YAML; and what the cluster would refuse.
-
-Edit the fields of one Lease.
-
-Hand one Lease over to another holder.
-
-Release one Lease as client-go does.
-
-Edit one Lease as YAML: for what the forms do not cover.
-
-What the cluster would refuse; a page with buttons to forms loads it afterwards.
-"""
+"""Edit, release or hand over one Lease, by form or as YAML; and what the cluster would refuse."""
 
 from __future__ import annotations
 

@@ -1,15 +1,4 @@
-"""The History page: filter changes, page back in time, export.
-
-Read from a URL which changes are wanted.
-
-The controls of the History page: the choices, the pager, and the words for an empty list.
-
-Name the file of an export by its cluster, its filter and its time.
-
-The links from History to the timeline of the same stretch and Leases, and to its ranking.
-
-The History page: filter changes, page back in time, export.
-"""
+"""The History page: filter changes, page back in time, export."""
 
 from __future__ import annotations
 

@@ -1,13 +1,4 @@
-"""A stretch of one's own: its Leases, ranked by changes or by time without a holder.
-
-Read from a URL which stretch of time is ranked, and how.
-
-Rank the Leases of a stretch of time: by changes, or by time without a holder.
-
-The ranked Leases of a stretch as JSON items and as CSV, see docs/api.md.
-
-A stretch of one's own: its Leases, ranked by changes or by time without a holder.
-"""
+"""A stretch of one's own: its Leases, ranked by changes or by time without a holder."""
 
 from __future__ import annotations
 

@@ -1,11 +1,4 @@
-"""The evidence of an incident with links, its lanes, and who was affected.
-
-Who was affected by an incident: each Lease with its holder before and after.
-
-The evidence of an incident: each sentence with links to what it names, and its moment.
-
-The timeline of an incident: a lane for each Lease involved, made from the stored changes.
-"""
+"""The evidence of an incident with links, its lanes, and who was affected."""
 
 from __future__ import annotations
 

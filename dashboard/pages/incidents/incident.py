@@ -1,13 +1,4 @@
-"""One incident: its story, who was affected, and what people noted.
-
-A note that a person adds to an incident.
-
-Everything that the page of one incident shows.
-
-One incident: its story, its evidence, who was affected, and what people noted.
-
-Take care of an incident: receivers no longer hear that it worsens.
-"""
+"""One incident: its story, who was affected, and what people noted."""
 
 from __future__ import annotations
 

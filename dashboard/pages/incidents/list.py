@@ -1,15 +1,4 @@
-"""The list of incidents, as a page, JSON or CSV.
-
-Read from a URL which incidents are wanted.
-
-The controls of the list of incidents: choices, counts, pager, and the words for none.
-
-The words for a list without incidents. It is good news only where somebody watched.
-
-An incident as JSON and as a line of CSV, see docs/api.md.
-
-The list of incidents, as a page, JSON or CSV.
-"""
+"""The list of incidents, as a page, JSON or CSV."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Elections whose renewals came close to running out in the last hour.
-
-Elections whose renewals came close to running out in the last hour: they will be lost next.
-
-The elections that came closest to running out in the last hour.
-"""
+"""Elections whose renewals came close to running out in the last hour."""
 
 from __future__ import annotations
 

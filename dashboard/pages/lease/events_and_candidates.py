@@ -1,9 +1,4 @@
-"""What the cluster knows beside the Lease: the writers of its fields, Events, candidates.
-
-What the cluster knows beside the Lease: the writers of its fields, Events, candidates.
-
-Ask the cluster for Events, writers and candidates; the Lease's page loads them afterwards.
-"""
+"""What the cluster knows beside the Lease: the writers of its fields, Events, candidates."""
 
 from __future__ import annotations
 

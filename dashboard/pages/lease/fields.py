@@ -1,9 +1,4 @@
-"""All fields of a Lease with the meaning of each, and the Lease as lines of YAML.
-
-All fields of a Lease, with the meaning of each.
-
-A Lease as lines of YAML, which the template colours: no HTML is made from data.
-"""
+"""All fields of a Lease with the meaning of each, and the Lease as lines of YAML."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""What an admin says of a Lease: its kind, and that it may be vacant.
-
-Override the kind of a Lease: the form and what it does.
-
-Say that a Lease may be vacant: the form and what it does.
-"""
+"""What an admin says of a Lease: its kind, and that it may be vacant."""
 
 from __future__ import annotations
 

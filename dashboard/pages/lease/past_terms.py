@@ -1,13 +1,4 @@
-"""Who held a Lease over a range, and how regularly it was renewed.
-
-Read the past of one Lease over a range from history.
-
-Who held a Lease over a range: its lane, its terms and their statistics.
-
-Read from a URL which stretch of a Lease's past is wanted, and link to others.
-
-How regularly a Lease was renewed lately, as a chart and in words.
-"""
+"""Who held a Lease over a range, and how regularly it was renewed."""
 
 from __future__ import annotations
 

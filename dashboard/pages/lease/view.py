@@ -1,11 +1,4 @@
-"""The page of one Lease, now or as of an instant; for a deleted Lease it shows its history.
-
-The head of a Lease's page as of an instant: who held it then, by history.
-
-One Lease as of an instant: `leases/<namespace>/<name>/?at=`.
-
-The page of one Lease; for a deleted Lease it shows its history.
-"""
+"""The page of one Lease, now or as of an instant; for a deleted Lease it shows its history."""
 
 from __future__ import annotations
 

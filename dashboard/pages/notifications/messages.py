@@ -1,9 +1,4 @@
-"""The log of messages; mutes and maintenance windows.
-
-The log of messages: what was sent, waits, failed or was held back.
-
-Mutes and maintenance windows: list, add, end.
-"""
+"""The log of messages; mutes and maintenance windows."""
 
 from __future__ import annotations
 

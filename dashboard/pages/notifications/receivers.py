@@ -1,11 +1,4 @@
-"""The receivers of messages: list, make, change, test, delete.
-
-Who may open these pages.
-
-The form of a receiver: where messages go, and which ones. Stored secrets are never drawn.
-
-The receivers of messages: list, make, change, test, delete.
-"""
+"""The receivers of messages: list, make, change, test, delete."""
 
 from __future__ import annotations
 

@@ -1,11 +1,4 @@
-"""The lanes of the timeline as pictures, as rows of text, and as JSON.
-
-Present the lanes of the timeline, with the holder at the playhead.
-
-The lanes as rows of text, for screen readers and for copying.
-
-A lane as JSON, see docs/api.md.
-"""
+"""The lanes of the timeline as pictures, as rows of text, and as JSON."""
 
 from __future__ import annotations
 

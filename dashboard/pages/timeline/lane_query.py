@@ -1,9 +1,4 @@
-"""Choose and order the lanes of the timeline, and read them from history.
-
-Choose and order the lanes of the timeline, without sorting every Lease of a kind.
-
-Read the lanes of one page of the timeline from history, with the states at the playhead.
-"""
+"""Choose and order the lanes of the timeline, and read them from history."""
 
 from __future__ import annotations
 

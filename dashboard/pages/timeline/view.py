@@ -1,13 +1,4 @@
-"""The timeline: who held what over time, and at one instant.
-
-The links of the timeline: each state is a URL, so each choice is a link.
-
-The timeline around its lanes: stretch, playhead, axis, and the words for no lanes.
-
-The links from the timeline to the changes of the same stretch and Leases.
-
-The timeline: who held what over time, and at one instant.
-"""
+"""The timeline: who held what over time, and at one instant."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Tasks that finish what admins began: deletions of many Leases, and writes without an answer.
-
-Run the deletions of many Leases that were started at this process.
-
-Resolves the rows of the audit trail that a crash, or a missing answer, left open.
-"""
+"""Tasks that finish what admins began: deletions of many Leases, and writes without an answer."""
 
 from __future__ import annotations
 

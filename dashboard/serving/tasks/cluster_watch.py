@@ -1,14 +1,4 @@
-"""The tasks of one cluster: its watch, its Nodes, and what admins say of its Leases.
-
-The watch of one cluster: its client, its tracker, and the recorder and publisher that follow.
-
-Read the Nodes of one cluster again and again.
-
-The tasks of one cluster, each with what readers cannot rely on while it is down.
-
-Keeps the stores in step with what admins say of Leases, here or at another replica: kinds, and
-which may be vacant; and with the kinds that history settles.
-"""
+"""The tasks of one cluster: its watch, its Nodes, and what admins say of its Leases."""
 
 from __future__ import annotations
 

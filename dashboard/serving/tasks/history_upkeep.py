@@ -1,9 +1,4 @@
-"""Tasks that keep history: the totals of days, and how long changes are kept.
-
-Count the totals of days that the reliability page shows, and note near misses for them.
-
-Keeps history as long, and as short, as it was asked to be kept.
-"""
+"""Tasks that keep history: the totals of days, and how long changes are kept."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
 """Restart the background tasks of the process when they fail, and report it.
 
-Restart the background tasks of the process when they fail, and report it.
-
 A task that raises what nobody expected, or that ends although it should go on, has died. Its
 traceback is logged, every page shows a sentence, `/readyz` fails and names the task,
 `leaseboard_task_restarts_total` counts, and the task starts again after a growing delay.
@@ -20,8 +18,6 @@ errors (no database, no cluster) are the business of the task: it catches them a
 What runs for a moment only, as the drawing of a region, calls `failed` in its `except Exception`:
 it counts as down for ten seconds, or until it calls `recovered`. What serves one reader alone, as
 the socket of an open page, calls `noted`: it is logged and counted, and no page warns.
-
-What a failure of the embedded Lease API, or of what open pages share, means to a reader.
 """
 
 from __future__ import annotations

@@ -1,16 +1,8 @@
 """Make decoded JSON the canonical form of a Go type: known fields in Go's order.
 
-Process large bodies in a thread, so that other requests do not wait.
-
-The kinds in kube-apiserver's scheme, which decide the error for a body of another kind.
-
-Make decoded JSON the canonical form of a Go type: known fields in Go's order, no zero values.
-
 Follows sigs.k8s.io/json. Names are case sensitive. The first type error counts and decoding goes
 on; an unreadable time ends it. A repeated name merges into the earlier value. Unknown and repeated
 names are collected.
-
-Decode as runtime.FromUnstructured does, for objects that a strategic merge patch has made.
 """
 
 from __future__ import annotations

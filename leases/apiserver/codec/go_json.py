@@ -1,10 +1,6 @@
 """Read and write JSON as Go does: keep repeated names and number texts, use Go's messages.
 
-The messages of Go's encoding/json for invalid JSON. Runs only after decoding failed.
-
 Source of the words: Go's encoding/json/scanner.go.
-
-Read and write JSON as Go does: keep repeated names and number texts, use Go's messages.
 """
 
 from __future__ import annotations

@@ -1,12 +1,6 @@
 """Show values as Go does, in messages and in YAML; and ages as kubectl does.
 
-Show values as Go does: numbers in JSON and in YAML keys, and the %#v of go-yaml's values.
-
 Source: encoding/json's floatEncoder, strconv.FormatFloat and fmt.
-
-Decoded JSON as Go's fmt shows it in messages: %v, %#v, %s and %T.
-
-Ages as kubectl shows them.
 """
 
 from __future__ import annotations

@@ -1,14 +1,11 @@
 """Objects in protobuf, which client-go, kubectl and kubelets prefer.
 
-The protobuf messages of the API: the fields of each, with number and type.
-
-Source: the generated.proto files of apimachinery/pkg/apis/meta/v1 and of api/coordination/{v1,
-v1beta1}, api/core/v1, api/authorization/v1, api/authentication/v1 and api/apidiscovery/v2.
+Source of the messages: the generated.proto files of apimachinery/pkg/apis/meta/v1 and of
+api/coordination/{v1, v1beta1}, api/core/v1, api/authorization/v1, api/authentication/v1 and
+api/apidiscovery/v2.
 
 `?` marks a pointer, which is written only when it is set; `*` a repeated field; `map:` a map from
 texts. A message stands above those that use it.
-
-Objects in protobuf, which client-go, kubectl and kubelets prefer.
 
 An object is `k8s\0` and a runtime.Unknown that names its type and holds its message; an event of a
 watch is a frame: four bytes of length and a WatchEvent. Source:

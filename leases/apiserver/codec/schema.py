@@ -1,15 +1,9 @@
 """The Go types that bodies are decoded into, as data: field order, pointers, omitempty, lists.
 
-The Go types that bodies are decoded into, as data: field order, pointers, omitempty, list keys.
-
 Source: k8s.io/api/coordination/v1 and v1beta1, core/v1 Namespace, apimachinery's meta/v1 types.go.
-
-The Go types of Nodes, Pods, Services and Events.
 
 Node, Pod and Service name only the lists that patches merge by a key; what else a client sends in
 `spec` and `status` is kept as it comes. Source: k8s.io/api/core/v1 and events/v1 types.go.
-
-The Go types of the access and token reviews.
 
 Source: k8s.io/api/authorization/v1/types.go and k8s.io/api/authentication/v1/types.go.
 """

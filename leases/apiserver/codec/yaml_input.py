@@ -1,10 +1,6 @@
 """Read YAML as sigs.k8s.io/yaml's YAMLToJSON does, with scalars of YAML 1.1.
 
-Resolve a YAML scalar to a value by its tag or its text: YAML 1.1 as go-yaml v2 reads it.
-
 Source: go-yaml's resolve.go.
-
-Read YAML as sigs.k8s.io/yaml's YAMLToJSON does: the first document, as the JSON Go makes of it.
 
 PyYAML's scanner is libyaml, of which the Go scanner is a port, so even its messages are the same.
 PyYAML's SafeLoader is not enough: with a check for repeated keys added, it fails the golden case

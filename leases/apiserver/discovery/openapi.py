@@ -1,7 +1,5 @@
 """The OpenAPI documents, versions 2 and 3, in JSON and protobuf.
 
-OpenAPI documents in protobuf, which kubectl reads to validate what it sends.
-
 Source: gnostic's openapiv2/OpenAPIv2.proto and openapiv3/OpenAPIv3.proto. Only fields that our
 documents have are listed.
 
@@ -9,12 +7,8 @@ A type is a scalar (string, bool), `any` (YAML), a message, `*` for a repeated o
 message that holds the rest in its field N, or `named:` for repeated pairs of a name and a value.
 `x-` stands for all extensions. A `default` holds a text; an object leaves it empty.
 
-The OpenAPI documents, versions 2 and 3, made from the same types that bodies are decoded into.
-
 kubectl asks for version 3 to learn that the server validates fields; clients are generated from
 either.
-
-Serve the OpenAPI documents, versions 2 and 3, in JSON and protobuf.
 
 kubectl asks for version 3 to learn that the server validates fields, and for version 2 when a kind
 such as List is not in it; clients are generated from either.

@@ -1,12 +1,6 @@
 """Read query parameters and DeleteOptions, apply defaults, check them; which objects they choose.
 
-Which objects a label selector and a field selector choose.
-
-Read query parameters, apply defaults, check them.
-
 Source: apimachinery/pkg/apis/meta/v1/validation and meta/internalversion/{defaults.go,validation}.
-
-Read DeleteOptions from a body or from the query, and check them.
 
 Source: apiserver/pkg/endpoints/handlers/delete.go, apimachinery/pkg/apis/meta/v1/conversion.go and
 meta/internalversion/register.go.

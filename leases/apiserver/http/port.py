@@ -1,19 +1,8 @@
 """One port for HTTP and HTTPS: connections and their limits, the certificate, the kubeconfig.
 
-HTTP on one connection of the Lease API: limits of size and time, unknown methods, and a way for
-a handler to drop the connection.
-
 The limits are those of kube-apiserver: pkg/server/secure_serving.go, and its request timeout.
 
-One port for HTTP and HTTPS: the first byte of a connection tells which.
-
 Programs of our own speak plain HTTP on loopback; kubectl and client-go send a token over TLS only.
-
-Explain in one sentence why the embedded Lease API cannot start and what to do.
-
-Make a self-signed certificate: kubectl and client-go send tokens over TLS only.
-
-The kubeconfig that makes kubectl talk to the embedded API.
 """
 
 from __future__ import annotations

@@ -1,9 +1,5 @@
 """One HTTP request and its answer over ASGI, and what its path means.
 
-One HTTP request and its answer over ASGI: headers, query parameters, the bounded body.
-
-What a path means: RequestInfo for the authorizer, then the target for the handlers.
-
 Source: apiserver/pkg/endpoints/request/requestinfo.go and installer.go.
 """
 

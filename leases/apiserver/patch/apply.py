@@ -1,11 +1,7 @@
 """Server-side apply: merge applied fields, remove released ones, refuse fields of other managers.
 
-Read the body of an apply: YAML to a configuration that fits the type.
-
 Source: apiserver/pkg/endpoints/handlers/patch.go (applyPatcher), apimachinery's
 managedfields/internal, structured-merge-diff's typed/{validate,helpers}.go.
-
-Server-side apply: merge applied fields, remove released ones, refuse fields of other managers.
 
 Source: structured-merge-diff's merge/update.go and typed/merge.go; managedfields/internal.
 """

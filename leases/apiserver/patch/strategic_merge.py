@@ -1,11 +1,6 @@
 """Strategic merge patch: maps merged, lists merged by key where their type says so.
 
-The lists of a strategic merge patch: what identifies an item, their order, their errors.
-
 Source: apimachinery/pkg/util/strategicpatch/patch.go and util/mergepatch/errors.go.
-
-Strategic merge patch: maps merged, lists merged by key where their type says so, and the $
-directives.
 
 Source: apimachinery/pkg/util/strategicpatch/{patch,meta}.go.
 """

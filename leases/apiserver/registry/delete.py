@@ -1,10 +1,6 @@
 """Delete objects: preconditions, finalizers, and propagation policies, which add finalizers.
 
-What a write expects of the stored object: its resourceVersion and its uid.
-
 Source: apiserver/pkg/registry/generic/registry/store.go and pkg/storage/interfaces.go.
-
-Delete objects: preconditions, finalizers, and propagation policies, which add finalizers.
 
 Source: apiserver/pkg/registry/rest/delete.go and registry/generic/registry/store.go.
 """

@@ -1,11 +1,7 @@
 """Events, in the core group and in events.k8s.io, and how they expire.
 
-Events, in the core group and in events.k8s.io: one store in the form of the core group.
-
 Source: pkg/apis/core/validation/events.go, pkg/apis/events/v1/conversion.go,
 pkg/registry/core/event/strategy.go, pkg/printers/internalversion/printers.go (printEvent).
-
-Remove Events an hour after they were last written, as kube-apiserver's --event-ttl does.
 
 After a restart the hour begins anew: the store does not know when its objects were written.
 """

@@ -1,10 +1,6 @@
 """get and list: the requested state, its pages, and continue tokens.
 
-get and list: the requested state, its pages, and continue tokens.
-
 Source: apiserver/pkg/storage/{continue.go,cacher,etcd3} and pkg/registry/generic/registry/store.go.
-
-Which resources a server has.
 """
 
 from __future__ import annotations

@@ -1,12 +1,8 @@
 """managedFields, the owners of each field, and sets of field paths.
 
-Sets of field paths: the fields of an object, differences, and FieldsV1 both ways.
-
 A path is a tuple of FieldsV1 elements: `f:name`, `k:{"uid":"..."}` for an item of a list with a
 key, `v:"..."` for an item of a set. Source: sigs.k8s.io/structured-merge-diff (typed/compare.go,
 tofieldset.go, fieldpath).
-
-managedFields, the owners of each field, after creates, updates and patches.
 
 Source: apimachinery/pkg/util/managedfields/internal and structured-merge-diff's merge/update.go.
 """

@@ -1,11 +1,5 @@
 """Pods and Nodes. Nobody schedules, runs or evicts Pods here.
 
-Read members of objects that nobody validated.
-
-Nodes. Source: pkg/registry/core/node/strategy.go, pkg/printers/internalversion/printers.go.
-
-Pods. Nobody schedules, runs or evicts them, and a deleted one goes at once.
-
 Source: pkg/registry/core/pod/strategy.go, pkg/printers/internalversion/printers.go (printPod).
 """
 

@@ -1,9 +1,5 @@
 """Reviews: may I, may they, what may I, who am I, whose token is this. Nothing is stored.
 
-Validate access reviews. Source: kubernetes/pkg/apis/authorization/validation/validation.go.
-
-Reviews: may I, may they, what may I, who am I, whose token is this. Nothing is stored.
-
 Source: kubernetes/pkg/registry/{authorization,authentication}.
 """
 

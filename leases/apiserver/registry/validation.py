@@ -1,9 +1,5 @@
 """Validate Leases and LeaseCandidates before they are stored.
 
-Validate LeaseCandidates. Source: pkg/apis/coordination/validation/validation.go.
-
-Validate objects before they are stored.
-
 Source: apimachinery/pkg/api/validation/objectmeta.go and pkg/apis/coordination/validation.
 
 Errors come in the order, and as often, as in the registry's BeforeCreate and BeforeUpdate: common

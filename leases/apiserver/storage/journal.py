@@ -1,11 +1,5 @@
 """The durable copy: one SQLite file, one writer thread, one transaction and fsync a batch.
 
-The records of the store: a version of an object, and an event.
-
-The durable copy: one SQLite file, one writer thread, one transaction and fsync a batch.
-
-Group commit: one transaction makes several writes durable.
-
 A transaction costs about as much as ten rows. A single writer is served at once. With several, a
 transaction waits for as many writes as the last one had, up to GATHER seconds.
 """

@@ -1,11 +1,5 @@
 """The open incidents of one cluster: clues and facts go in, incidents come out.
 
-Incidents whose cause is settled but that have not ended, or that an earlier run left open.
-
-Ask the rules in order: the first that knows a cause gives the verdict of an episode.
-
-The open incidents of one cluster: clues and facts go in, incidents come out.
-
 Stateful, but without clock and IO: the caller passes `now` and looks up the questions.
 """
 

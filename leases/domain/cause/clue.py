@@ -1,19 +1,7 @@
 """What the Leases themselves say: a clue of each change, and the episodes that clues make up.
 
-What the Leases themselves say about one change: the first evidence of its cause.
-
-Programs with which people write Leases, by their field managers.
-
-What the identity of a holder says of its Pod: its workload, and the template it was made from.
-
 Source: k8s.io/kubernetes pkg/controller (ReplicaSets end in the hash of their Pod template, Pods in
 five random letters), pkg/controller/statefulset (Pods end in their ordinal).
-
-Find writes that were not the holder's own, by the field manager and by what they moved.
-
-An episode: the changes of one Lease from the one that shook it until somebody holds it again.
-
-Who writes each Lease usually: to distinguish a person's write from a holder's own.
 """
 
 from __future__ import annotations

@@ -1,10 +1,6 @@
 """What is known beside the Leases: facts of Pods, Nodes and Events, refusals, broken watches.
 
-What a cluster said of Pods, Nodes and Events around a change. Each fact has its moment.
-
 Source: k8s.io/api/core/v1/types.go (Pod, ContainerStatus, Node, Event).
-
-What is known of one cluster beside its Leases: facts, refusals, and when our watch was broken.
 
 Facts are kept by name and time, so the order in which they arrive makes no difference.
 """

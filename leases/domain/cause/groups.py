@@ -1,19 +1,4 @@
-"""Which episodes are one incident: an outage, one Pod, one command, a rollout, repeated losses.
-
-Group what one trouble of the API server did to many Leases.
-
-Group what one command of a person did to several Leases.
-
-Group the Leases that one Pod lost together.
-
-Group the losses of one Lease by holders who each lose it soon after they took it.
-
-Group what one rollout moved: many Leases at once, or one Lease from Pod to Pod.
-
-Put episodes of one cause together. Each step claims its episodes; what is left stands alone.
-
-Make an incident of a group of episodes.
-"""
+"""Which episodes are one incident: an outage, one Pod, one command, a rollout, repeated losses."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Group what one dead node, or several, took with them, and what a drain moved.
-
-Group what one dead node, or several, took with them.
-
-Group what the drain of one node moved.
-"""
+"""Group what one dead node, or several, took with them, and what a drain moved."""
 
 from __future__ import annotations
 

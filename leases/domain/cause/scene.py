@@ -1,11 +1,4 @@
-"""One episode with everything that is known around it, and the verdict on it.
-
-One episode with everything that is known around it: what the rules look at.
-
-What a rule concludes, and the words its sentences are made of.
-
-An episode with its verdict, and the episodes of one incident.
-"""
+"""One episode with everything that is known around it, and the verdict on it."""
 
 from __future__ import annotations
 
