@@ -6,23 +6,90 @@ imports the room that connects everything.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Protocol
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from datetime import datetime
+from typing import Any, Protocol
 
-if TYPE_CHECKING:
-    from dashboard.access.links import LinkUse
-    from dashboard.access.rights_watch import RightsWatch
-    from dashboard.live.publisher import Publisher
-    from dashboard.live.shared_drawings import Drawings
-    from dashboard.parts.watched_cluster import WatchedCluster
-    from dashboard.serving.tasks.admin_writes import Deletions
-    from dashboard.serving.tasks.clock_watch import ClockWatch
-    from dashboard.serving.tasks.cluster_watch import KindOverrides
-    from dashboard.serving.tasks.notifications import Notifications
-    from dashboard.serving.tasks.supervisor import Supervisor
-    from leases.history.activity import Activity
-    from leases.history.recorder import Recorder
-    from leases.tracking.store import Store
+import msgspec
+
+from dashboard.feed import ClusterFeed
+from dashboard.watched_cluster import WatchedCluster
+from leases.history.recorder import Recorder
+from leases.tracking.store import Store
+
+
+class Problem(msgspec.Struct, frozen=True, kw_only=True):
+    """A task that is down, or was a moment ago."""
+
+    task: str
+    cluster: str  # empty: it serves the whole process
+    effect: str
+    since: datetime
+    error: str  # the name of the exception alone: its text may hold a secret
+
+    @property
+    def sentence(self) -> str:
+        """What a page shows."""
+        return (
+            f"{self.effect} The task {self.task} stopped at {self.since:%H:%M:%S} UTC on an "
+            f"unexpected error ({self.error}). It starts again by itself; the server's log says "
+            "more."
+        )
+
+
+class TaskReport(Protocol):
+    """The background tasks; `restarts` counts by task and cluster."""
+
+    restarts: Counter[tuple[str, str]]
+
+    def problems(self, cluster: str | None = None) -> Sequence[Problem]: ...
+    def failed(self, task: str, error: BaseException, *, effect: str) -> object: ...
+
+
+class WallClock(Protocol):
+    """`jumps` since the start; `followed` of them are done, None while one is being followed."""
+
+    @property
+    def jumps(self) -> int: ...
+    @property
+    def followed(self) -> int | None: ...
+
+
+class OpenRights(Protocol):
+    """The rights of open sockets and long answers: `dashboard.access.rights_watch`."""
+
+    def add(self, right: Any, end: Callable[[str], None]) -> Any: ...
+    def remove(self, grant: Any) -> None: ...
+    def look_now(self) -> None: ...
+    def renewing(self, session: Any) -> AbstractContextManager[None]: ...
+
+
+class LinkNotes(Protocol):
+    """When wall links were used."""
+
+    def note(self, link_id: int) -> None: ...
+
+
+class OverrideRefresh(Protocol):
+    """What admins say of Leases, in the stores."""
+
+    async def refresh(self) -> None: ...
+
+
+class DeletionRuns(Protocol):
+    """The deletions of many Leases of one cluster that this process runs."""
+
+    process: str
+
+    def wake(self) -> None: ...
+
+
+class MessageCounts(Protocol):
+    """Messages to receivers; `outcomes` counts attempts by sort of receiver and outcome."""
+
+    outcomes: Counter[tuple[str, str]]
 
 
 class Board(Protocol):
@@ -31,34 +98,29 @@ class Board(Protocol):
     @property
     def clusters(self) -> Mapping[str, WatchedCluster]: ...
     @property
-    def publisher(self) -> Publisher: ...
-    @property
-    def drawings(self) -> Drawings: ...
+    def feeds(self) -> Mapping[str, ClusterFeed]: ...
     @property
     def recorder(self) -> Recorder: ...
     @property
-    def clock(self) -> ClockWatch: ...
+    def clock(self) -> WallClock: ...
     @property
-    def supervisor(self) -> Supervisor: ...
+    def supervisor(self) -> TaskReport: ...
     @property
-    def overrides(self) -> KindOverrides: ...
+    def overrides(self) -> OverrideRefresh: ...
     @property
-    def rights(self) -> RightsWatch: ...
+    def rights(self) -> OpenRights: ...
     @property
-    def deletions(self) -> Mapping[str, Deletions]: ...
+    def deletions(self) -> Mapping[str, DeletionRuns]: ...
     @property
-    def notifications(self) -> Notifications: ...
+    def notifications(self) -> MessageCounts: ...
     @property
-    def link_use(self) -> LinkUse: ...
+    def link_use(self) -> LinkNotes: ...
 
     @property
     def leaving(self) -> bool: ...
 
     def leave(self) -> None:
         """Fail `/readyz` from now on: the process is about to end."""
-
-    def activity(self, cluster: str) -> Activity:
-        """The changes of one cluster in the last day, counted by hour."""
 
     def problem(self, cluster: str | None = None) -> str | None:
         """Sentences about what does not work now: for one cluster's pages, or for all."""

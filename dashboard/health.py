@@ -14,10 +14,10 @@ from dashboard.access.guards import may_view
 from dashboard.board import running_board
 from dashboard.config import VERSION
 from dashboard.log_lines import redact
-from dashboard.parts.watched_cluster import WatchedCluster
+from dashboard.watched_cluster import WatchedCluster
 
 if TYPE_CHECKING:
-    from dashboard.serving.tasks.supervisor import Problem
+    from dashboard.board import Problem
 
 
 VERSION_HEADER = "Leaseboard-Version"

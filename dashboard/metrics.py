@@ -35,7 +35,7 @@ from dashboard.access.api_tokens import is_token_set, sends_token
 from dashboard.board import Board, running_board
 from dashboard.config import Config
 from dashboard.parts.formatting import shortened
-from dashboard.parts.watched_cluster import WatchedCluster
+from dashboard.watched_cluster import WatchedCluster
 from leases.domain.cause.incident import Cause
 from leases.domain.kind import Kind
 from leases.domain.notify import Sort
@@ -154,9 +154,9 @@ class _Families(Collector):
             "leaseboard_live_clients", "Open pages and readers of the live feed.",
             labels=["cluster", "kind"],
         )  # fmt: skip
-        for name, hub in self._runtime.publisher.hubs.items():
-            family.add_metric([name, "page"], len(hub.pages))
-            family.add_metric([name, "feed"], len(hub.feeds))
+        for name, feed in self._runtime.feeds.items():
+            for kind, number in feed.readers.items():
+                family.add_metric([name, kind], number)
         return family
 
     def _flapping(self) -> Metric:
@@ -164,9 +164,9 @@ class _Families(Collector):
             "leaseboard_leases_flapping", "Leases that change hands too often.",
             labels=["cluster", "kind"],
         )  # fmt: skip
-        for name, hub in self._runtime.publisher.hubs.items():
-            as_of = hub.store.connection.as_of(clock.now())
-            found = map(hub.store.get, hub.flappers.at(as_of))
+        for name, feed in self._runtime.feeds.items():
+            as_of = feed.store.connection.as_of(clock.now())
+            found = map(feed.store.get, feed.flappers.at(as_of))
             kinds = Counter(one.kind for one in found if one is not None)
             for kind in Kind:
                 family.add_metric([name, kind.value], kinds[kind])

@@ -20,7 +20,7 @@ from dashboard.access.roles import EDIT, VIEW
 from dashboard.board import running_board
 
 if TYPE_CHECKING:
-    from dashboard.parts.watched_cluster import WatchedCluster
+    from dashboard.watched_cluster import WatchedCluster
 
 P = ParamSpec("P")
 User = AbstractBaseUser | AnonymousUser
@@ -106,7 +106,7 @@ def check_editor(request: HttpRequest) -> HttpResponseBase | None:
 def _set_cluster(request: HttpRequest, watched: WatchedCluster) -> None:
     about = cast("ClusterRequest", request)
     about.cluster = watched
-    about.drawn = running_board().publisher.hubs[watched.name].moves.stamp
+    about.drawn = running_board().feeds[watched.name].moves.stamp
 
 
 def viewer_required(view: View[P]) -> Wrapped:

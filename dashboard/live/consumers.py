@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Any, cast
+from typing import Any, Protocol, cast
 from urllib.parse import urlparse
 
 import msgspec
@@ -30,11 +30,12 @@ from dashboard import clock
 from dashboard.access.api_tokens import CONTENT_TYPE, INVALID_TOKEN, problem_body
 from dashboard.access.proxy import ProxyRefused, user_by_proxy
 from dashboard.access.rights import AccessRefused, Right, WallRight, right_of_socket
-from dashboard.board import running_board
+from dashboard.board import Board, running_board
 from dashboard.live.messages import BadShow, Show, read_show
 from dashboard.live.page_reader import PageReader
-from dashboard.live.publisher import TOO_MANY, ClusterHub, FeedReader
-from dashboard.parts.watched_cluster import Grouping
+from dashboard.live.publisher import TOO_MANY, ClusterHub, FeedReader, Publisher
+from dashboard.live.shared_drawings import Drawings
+from dashboard.watched_cluster import Grouping
 
 EXTENSION = "websocket.http.response"  # of ASGI; not every server has it
 
@@ -64,6 +65,19 @@ BUSY = 1013  # the page tries again
 GATHER = 0.02  # seconds in which changes gather into one frame
 
 
+class LiveBoard(Board, Protocol):
+    """The running process as the sockets see it."""
+
+    @property
+    def publisher(self) -> Publisher: ...
+    @property
+    def drawings(self) -> Drawings: ...
+
+
+def _live_board() -> LiveBoard:
+    return cast("LiveBoard", running_board())
+
+
 class ClusterConsumer(AsyncWebsocketConsumer):
     """Open for whoever may read the cluster, and run one task that sends."""
 
@@ -90,7 +104,7 @@ class ClusterConsumer(AsyncWebsocketConsumer):
             raise
         if late:
             await self.accept()
-        running = running_board()
+        running = _live_board()
         hub = running.publisher.hubs.get(name)
         if hub is None:
             await self.close(code=UNKNOWN)
@@ -108,7 +122,7 @@ class ClusterConsumer(AsyncWebsocketConsumer):
         sender: asyncio.Task[None] | None = getattr(self, "sender", None)
         if sender is not None:
             running_board().rights.remove(self.grant)
-            running_board().publisher.sockets.give_back(self.right)
+            _live_board().publisher.sockets.give_back(self.right)
             self.leave()
             sender.cancel()
             await asyncio.gather(sender, return_exceptions=True)
@@ -150,7 +164,7 @@ class PageConsumer(ClusterConsumer):
 
     def join(self, hub: ClusterHub) -> None:
         self.hub = hub
-        self.reader = PageReader(hub, running_board().drawings)
+        self.reader = PageReader(hub, _live_board().drawings)
         hub.pages.add(self.reader)
 
     def leave(self) -> None:

@@ -10,7 +10,7 @@ import msgspec
 
 from dashboard.pages.incidents.list import incident_item
 from dashboard.parts.key_figures import counted_kpis, unexcused
-from dashboard.parts.watched_cluster import Grouping
+from dashboard.watched_cluster import Grouping
 from leases.domain.cause.incident import Incident
 from leases.domain.change import Change
 from leases.domain.kind import Kind

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from datetime import UTC, datetime
 from itertools import count
-from typing import Any, Protocol
+from typing import Any
 
 from django.core.exceptions import SuspiciousOperation
 from django.http import QueryDict
 
 from dashboard import clock
+from dashboard.feed import ClusterFeed, Flappers, Move, flapping_of
 from dashboard.live import shared_drawings
-from dashboard.live.feed_memory import Move, MoveLog
 from dashboard.live.messages import Counts, Figures, Show, connection_item, read_name
 from dashboard.live.shared_drawings import (
     GROUPS,
@@ -25,12 +24,10 @@ from dashboard.live.shared_drawings import (
     looks_alike,
 )
 from dashboard.pages.nodes import NodeGrid
-from dashboard.parts.flapping import Flappers, FlappingLeases, flapping_of
 from dashboard.parts.lease_filter import LeaseFilter, read_filter, wants
 from dashboard.parts.lease_row import numbers
 from dashboard.parts.url_parameters import BadFilter
-from dashboard.parts.watched_cluster import Grouping
-from leases.domain.change import Change
+from dashboard.watched_cluster import Grouping
 from leases.domain.figures import is_in_trouble
 from leases.domain.lease import ObjectName
 from leases.domain.watched_times import Connection, ConnectionState
@@ -39,30 +36,24 @@ from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Tracked, Update
 
 
-class HubView(Protocol):
-    store: Store
-    activity: Activity
+class HubView(ClusterFeed):
+    """The feed of a cluster with what the reader of one page needs: `dashboard.live.publisher`."""
+
     shared: SharedRegions
     menu: ClusterMenu
     grids: dict[Grouping, NodeGrid]
-    moves: MoveLog
-    seq: int
-    events_per_second: float
-    clock_moves: list[float]
-    incident_turn: int
 
-    @property
-    def problem(self) -> Callable[[], str | None]: ...
-    @property
-    def recent(self) -> deque[tuple[int, Change]]: ...
-    @property
-    def explained(self) -> deque[tuple[int, Change]]: ...
-    @property
-    def flappers(self) -> FlappingLeases: ...
-    def counts(self, now: datetime) -> Counts: ...
-    def figures(self) -> Figures: ...
-    def is_own(self, feed: int) -> bool: ...
-    def is_outdated(self, feed: int) -> bool: ...
+    def counts(self, now: datetime) -> Counts:
+        raise NotImplementedError
+
+    def figures(self) -> Figures:
+        raise NotImplementedError
+
+    def is_own(self, feed: int) -> bool:
+        raise NotImplementedError
+
+    def is_outdated(self, feed: int) -> bool:
+        raise NotImplementedError
 
 
 class ShownFeed:

@@ -7,14 +7,12 @@ skips what is out of date, and a page that comes back misses nothing. The public
 from __future__ import annotations
 
 import asyncio
-import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 from dashboard import clock
 from dashboard.access.rights import Right, TokenRight, UserRight
-from dashboard.live.feed_memory import ExplainableChanges, MoveLog
 from dashboard.live.messages import (
     Counts,
     Figures,
@@ -23,19 +21,13 @@ from dashboard.live.messages import (
     flatten,
     flatten_all,
 )
-from dashboard.live.page_reader import PageReader
+from dashboard.live.page_reader import HubView, PageReader
 from dashboard.live.shared_drawings import ClusterMenu, SharedRegions
-from dashboard.pages.nodes import NodeGrid
-from dashboard.pages.overview import HeartbeatAges
-from dashboard.parts.flapping import FlappingLeases
-from dashboard.parts.watched_cluster import Failed, Grouping, NodeBook, log_failure
+from dashboard.pages.nodes import NodeGrid, grids_of
 from leases.domain.cause.incident import Incident
 from leases.domain.change import Change, ChangeType
 from leases.domain.lease import ObjectName
 from leases.domain.steady_clock import Jump
-from leases.history.activity import Activity
-from leases.history.deliveries import FailingReceiver
-from leases.history.refused_rows import RefusedValue
 from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Update
 
@@ -72,7 +64,6 @@ def _holder(right: Right) -> SocketOwner:
     return ("user", right.user_id) if isinstance(right, UserRight) else ("wall", right.link_id)
 
 
-KEPT_CHANGES = 50
 FEED_QUEUE = 256
 MAX_CHANGES_SENT = 500
 MAX_LEASES_SENT = 5000  # of the incidents in one frame
@@ -109,47 +100,27 @@ class FeedReader:
         self.wake.set()
 
 
-class ClusterHub:
+class ClusterHub(HubView):
     """The messages about one cluster, and the sockets that get them."""
 
     def __init__(self, store: Store, menu: ClusterMenu | None = None) -> None:
-        self.store = store
+        super().__init__(store)
         self.menu = menu or ClusterMenu({store.cluster: store})
-        self.activity = Activity(store.abandoned_after)
-        self.flappers = FlappingLeases(store, self.activity)
-        self.nodes = NodeBook()
-        self.ages = HeartbeatAges()
-        self.failed: Failed = log_failure
         self.shared = SharedRegions(self._report_failure)
-        self.grids: dict[Grouping, NodeGrid] = {}
+        self.grids = grids_of(self)
         self._counted: tuple[tuple[int, int], Counts] = ((-1, -1), {})
         self._figured: tuple[int, Figures] = (-1, {})
-        # Numbers grow over a restart, so that a reader who comes back sees a gap and refetches. In
-        # microseconds they do not meet those of another replica, to which a reader may come back.
-        self.seq = self.first_seq = int(time.time() * 1_000_000)
-        self.moves = MoveLog()
-        self.recent: deque[tuple[int, Change]] = deque(maxlen=KEPT_CHANGES)
-        self.explainable = ExplainableChanges()
-        # Changes whose cause became known, with the turn of incidents in which it did.
-        self.explained: deque[tuple[int, Change]] = deque(maxlen=KEPT_CHANGES)
         self.pages: set[PageReader] = set()
         self.turn = asyncio.Lock()  # one page at a time, so that the watch is read in between
         self._ticks = 0
         self._only_in_history = False  # some changes come in no frame: pages fetch them, once there
         self._fetch_again = (0, 0)  # pages drawn up to this seq, that come before this tick
-        self.unwritten: Callable[[], int] = lambda: 0  # changes that history does not have yet
-        # Seconds by which the wall clock was set since the start: after no jump, after one, …
-        self.clock_moves = [0.0]
         self.feeds: set[FeedReader] = set()
         self.events = 0
-        self.events_per_second = 0.0
-        # The problem of history, in a sentence.
-        self.problem: Callable[[], str | None] = lambda: None
-        # The changes that history refused lately.
-        self.refused: Callable[[datetime], Sequence[RefusedValue]] = lambda _: ()
-        self.failing_receivers: Callable[[], Sequence[FailingReceiver]] = lambda: ()
-        self.going_on: Callable[[], Sequence[Incident]] = lambda: ()  # incidents, oldest first
-        self.incident_turn = 0  # grows when an incident begins, changes or ends
+
+    @property
+    def readers(self) -> Mapping[str, int]:
+        return {"page": len(self.pages), "feed": len(self.feeds)}
 
     def _report_failure(self, part: str, error: Exception) -> None:
         self.failed(part, error)
@@ -215,22 +186,11 @@ class ClusterHub:
         for page in self.pages:
             page.wake.set()
 
-    def newest(self) -> tuple[int, list[tuple[int, Change]]]:
-        """The number that the feed has reached, and the newest changes up to it with theirs, oldest
-        first. For any thread: to copy a deque runs no Python code, so nobody changes it meanwhile.
-        """
-        while True:
-            seq, recent = self.seq, list(self.recent)
-            sent = [one for one in recent if one[0] <= seq]
-            if sent or not recent:  # else more came between the two looks than are kept
-                return seq, sent
-
     def clock_jumped(self, jump: Jump) -> None:
         """Move the moments on pages with the wall clock at once."""
         self.activity.clock_jumped(jump)
         self.nodes.clock_jumped(jump)
         self.clock_moves.append(self.clock_moves[-1] + jump.by.total_seconds())
-        self.ages = HeartbeatAges()
         self.shared.clock_jumped()
         for page in self.pages:
             page.refetch()  # every moment on it moved
@@ -328,8 +288,3 @@ class Publisher:
     def publish(self, update: Update) -> None:
         """Take the updates of the trackers."""
         self.hubs[update.cluster].publish(update)
-
-    def recent(self, cluster: str) -> tuple[int, list[Change]]:
-        """The newest changes, newest first, and the number of the last: what a page begins with."""
-        seq, sent = self.hubs[cluster].newest()
-        return seq, [change for _, change in reversed(sent)]

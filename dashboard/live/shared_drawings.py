@@ -15,15 +15,15 @@ import msgspec
 from django.template.loader import render_to_string
 from msgspec.structs import replace
 
-from dashboard.pages.overview import OverviewSource, summary
+from dashboard.feed import ClusterFeed, Failed, flapping_of, log_failure
+from dashboard.pages.overview import ages_of, summary
 from dashboard.parts.change_sentence import change_line
-from dashboard.parts.flapping import flapping_of
 from dashboard.parts.incident_line import ChangeCause, change_cause
 from dashboard.parts.key_figures import unwatched_by_hour
 from dashboard.parts.lease_head import lease_view
 from dashboard.parts.lease_row import row_view, wall_tile
 from dashboard.parts.node_summary import group_lines, nodes_view
-from dashboard.parts.watched_cluster import Failed, Grouping, count_leases, log_failure
+from dashboard.watched_cluster import Grouping, count_leases
 from leases.domain.change import Change
 from leases.domain.lease import ObjectName
 from leases.history.activity import Activity
@@ -159,12 +159,12 @@ class RegionGroup(msgspec.Struct, frozen=True):
     changed.
     """
 
-    draw: Callable[[OverviewSource, datetime], list[Region]]
+    draw: Callable[[ClusterFeed, datetime], list[Region]]
     moves: bool
     every: float
 
 
-def _overview(watched: OverviewSource, now: datetime) -> list[Region]:
+def _overview(watched: ClusterFeed, now: datetime) -> list[Region]:
     view = summary(watched, now)
     context: dict[str, object] = {"view": view}
     connection = (view.connection.state, view.connection.detail)
@@ -181,12 +181,12 @@ def _overview(watched: OverviewSource, now: datetime) -> list[Region]:
     ]
 
 
-def _ages(watched: OverviewSource, now: datetime) -> list[Region]:
-    chart = watched.ages.of(watched.store, now)
+def _ages(watched: ClusterFeed, now: datetime) -> list[Region]:
+    chart = ages_of(watched, now)
     return [Region("ages", chart, "overview/_ages.html", {"chart": chart})]
 
 
-def _nodes(watched: OverviewSource, now: datetime) -> list[Region]:
+def _nodes(watched: ClusterFeed, now: datetime) -> list[Region]:
     view = nodes_view(watched, now)
     context: dict[str, object] = {"view": view}
     counts = (view.known, view.counts, view.counted_in, view.joined, view.left)
@@ -205,7 +205,7 @@ def _nodes(watched: OverviewSource, now: datetime) -> list[Region]:
     ]
 
 
-def _groups(watched: OverviewSource, by: Grouping) -> list[Region]:
+def _groups(watched: ClusterFeed, by: Grouping) -> list[Region]:
     lines = group_lines(watched, by)
     return [Region("groups", (by, lines), "nodes/_groups.html", {"lines": lines, "by": by})]
 
@@ -250,7 +250,7 @@ class SharedRegions:
         self.drawn.clear()
         self._drawn_at.clear()
 
-    def tick(self, watched: OverviewSource, wanted: Collection[str], now: datetime) -> None:
+    def tick(self, watched: ClusterFeed, wanted: Collection[str], now: datetime) -> None:
         """Start to draw the `wanted` groups that are due, and drop the groups not wanted."""
         for name in set(self.drawn) - set(wanted):
             del self.drawn[name], self._drawn_at[name]
@@ -270,7 +270,7 @@ class SharedRegions:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _draw(self, name: str, watched: OverviewSource, now: datetime, jumps: int) -> None:
+    async def _draw(self, name: str, watched: ClusterFeed, now: datetime, jumps: int) -> None:
         """`jumps` of the clock were before `now`."""
         known = self.drawn.get(name, {})
         as_of = watched.store.connection.as_of(now)
@@ -289,9 +289,9 @@ class SharedRegions:
 
 
 def _fresh(
-    draw: Callable[[OverviewSource, datetime], list[Region]],
+    draw: Callable[[ClusterFeed, datetime], list[Region]],
     known: Mapping[str, Drawn],
-    watched: OverviewSource,
+    watched: ClusterFeed,
     now: datetime,
 ) -> dict[str, tuple[object, str]]:
     """Draw the regions that differ from those known. Runs in a thread."""

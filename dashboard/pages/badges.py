@@ -27,7 +27,7 @@ from dashboard.forms.admin_form import PlainForm
 from dashboard.forms.fields import Dropdown, LeaseField, TextLine
 from dashboard.parts import responses
 from dashboard.parts.formatting import shortened, when
-from dashboard.parts.watched_cluster import WatchedCluster
+from dashboard.watched_cluster import WatchedCluster
 from leases.domain.figures import is_in_trouble
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName

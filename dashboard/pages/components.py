@@ -30,6 +30,7 @@ from dashboard.pages.lease.past_terms import LeasePast, past_view, renewals_view
 from dashboard.parts.attention import attention
 from dashboard.parts.cause_words import CAUSE_MEANINGS, SOURCE_WORDS
 from dashboard.parts.change_sentence import change_line
+from dashboard.parts.cluster_questions import ClusterAnswers, NoAnswer
 from dashboard.parts.holdings import HolderFilter, HolderSummary
 from dashboard.parts.incident_line import incident_line
 from dashboard.parts.key_figures import Calm
@@ -38,7 +39,6 @@ from dashboard.parts.lease_row import row_view, wall_tile
 from dashboard.parts.names import HUES, HolderView
 from dashboard.parts.node_summary import GroupLine, Join, NodesView, beat_view
 from dashboard.parts.time_range import TimeRange
-from dashboard.parts.watched_cluster import ClusterAnswers, NoAnswer
 from leases.domain.cause.incident import Cause, Confidence, Evidence, Incident, Source
 from leases.domain.change import Change, ChangeType
 from leases.domain.election import Candidate, CandidateSpec

@@ -26,8 +26,8 @@ from dashboard.parts.formatting import seconds
 from dashboard.parts.lease_head import to_yaml, without_managed_fields
 from dashboard.parts.lease_row import lease_url
 from dashboard.parts.names import holder_view
-from dashboard.parts.watched_cluster import WatchedCluster
 from dashboard.parts.write_access import may_write
+from dashboard.watched_cluster import WatchedCluster
 from leases.actions.audit import AlreadySent
 from leases.actions.write_lease import ACTION, NewLease, create_lease, preview
 from leases.domain.lease import ObjectName

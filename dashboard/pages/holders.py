@@ -32,6 +32,7 @@ from dashboard.parts.holdings import (
     FoundHolders,
     HolderFilter,
     HolderSummary,
+    holdings_of,
     host_of,
     read_holder_filter,
 )
@@ -311,7 +312,7 @@ def holders(request: ClusterRequest, cluster: str) -> HttpResponse:
         wanted = read_holder_filter(request.GET)
     except BadFilter as error:
         return _refuse(request, str(error))
-    found = request.cluster.holdings.find(wanted, now)
+    found = holdings_of(request.cluster.store).find(wanted, now)
     if answer_as == "json":
         return _json(request, cluster, wanted, found)
     scale = Scale(now - RANGES[wanted.range], now)
@@ -351,7 +352,7 @@ def _refuse(request: ClusterRequest, error: str) -> HttpResponse:
     if request.GET.get("format") not in (None, "", "html"):
         return responses.json({"error": error}, status=400)
     now, everything = request.cluster.as_of(clock.now()), HolderFilter()
-    found = request.cluster.holdings.find(everything, now)
+    found = holdings_of(request.cluster.store).find(everything, now)
     known = request.cluster.store.known
     usual = holder_board(request.path, everything, found, now, known=known)
     board = usual | {"text": typed(request.GET, "q")}

@@ -21,9 +21,10 @@ from django.views.decorators.http import require_safe
 from dashboard import clock
 from dashboard.access.guards import ClusterRequest, viewer_required
 from dashboard.board import running_board
+from dashboard.feed import Flappers
 from dashboard.parts import responses
 from dashboard.parts.as_of import blind_at, why_blind
-from dashboard.parts.flapping import Flappers, flappers_of
+from dashboard.parts.flapping import flappers_of
 from dashboard.parts.formatting import age, shortened, thousands, when
 from dashboard.parts.key_figures import unwatched_by_hour
 from dashboard.parts.lease_filter import (
@@ -366,7 +367,7 @@ def leases(request: ClusterRequest, cluster: str) -> HttpResponse:
             return leases_as_of(request, cluster, wanted, now=now, answer_as=answer_as)
     except BadFilter as error:
         return _refuse(request, error)
-    activity = running_board().activity(cluster)
+    activity = running_board().feeds[cluster].activity
     store = request.cluster.store
     as_of = request.cluster.as_of(now)
     flappers = flappers_of(cluster, as_of)

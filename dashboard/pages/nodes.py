@@ -13,7 +13,8 @@ from collections import deque
 from collections.abc import Sequence
 from datetime import datetime
 from itertools import groupby, islice
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
+from weakref import WeakKeyDictionary
 
 import msgspec
 from django.http import HttpResponse
@@ -23,20 +24,17 @@ from django.views.decorators.http import require_safe
 from dashboard import clock
 from dashboard.access.guards import ClusterRequest, viewer_required
 from dashboard.board import running_board
+from dashboard.feed import ClusterFeed, Failed, log_failure
 from dashboard.parts import responses
 from dashboard.parts.formatting import age
 from dashboard.parts.node_summary import group_lines, nodes_view
 from dashboard.parts.url_parameters import BadFilter, number, one_of
-from dashboard.parts.watched_cluster import Failed, Grouping, NodeBook, log_failure
+from dashboard.watched_cluster import Grouping, NodeBook
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.phase import Phase
 from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Tracked, Update
-
-if TYPE_CHECKING:
-    from dashboard.live.publisher import ClusterHub
-
 
 # As static/js/field.js reads them.
 PHASES = (Phase.HELD, Phase.LATE, Phase.EXPIRED, Phase.VACANT, Phase.UNTIMED)
@@ -195,11 +193,19 @@ MAX_CELLS = 256
 SHARED = {"zone": "nodes zones", "pool": "nodes pools", "none": "nodes"}
 
 
+_grids: WeakKeyDictionary[ClusterFeed, dict[Grouping, NodeGrid]] = WeakKeyDictionary()
+
+
+def grids_of(feed: ClusterFeed) -> dict[Grouping, NodeGrid]:
+    """The grids of one cluster that somebody looks at, by their grouping."""
+    return _grids.setdefault(feed, {})
+
+
 @require_safe
 @viewer_required
 def nodes(request: ClusterRequest, cluster: str) -> HttpResponse:
     """Counts, the worst nodes, groups and orphans; the grid comes over the page's socket."""
-    hub = running_board().publisher.hubs[cluster]
+    hub = running_board().feeds[cluster]
     error, by = "", _usual_grouping(hub)
     try:
         by = _grouping(request, hub)
@@ -220,9 +226,9 @@ def nodes(request: ClusterRequest, cluster: str) -> HttpResponse:
 @viewer_required
 def cells(request: ClusterRequest, cluster: str) -> HttpResponse:
     """The heartbeats in some slots of the grid: [namespace/name, last renewal in words] each."""
-    hub = running_board().publisher.hubs[cluster]
+    hub = running_board().feeds[cluster]
     try:
-        field = hub.grids.get(_grouping(request, hub))
+        field = grids_of(hub).get(_grouping(request, hub))
         first = number(request.GET, "first", default=1, largest=10**9) - 1
         generation = number(request.GET, "generation", default=1, largest=10**9)
     except BadFilter as error:
@@ -240,12 +246,12 @@ def _renewed(one: Tracked | None, now: datetime) -> str:
     return f"renewed {age((now - one.observed_at).total_seconds())} ago" if one else "gone"
 
 
-def _grouping(request: ClusterRequest, hub: ClusterHub) -> Grouping:
+def _grouping(request: ClusterRequest, hub: ClusterFeed) -> Grouping:
     """Read `?group=`. Raises BadFilter."""
     usual = _usual_grouping(hub)
     wanted = one_of(request.GET, "group", GROUPINGS, usual)
     return next(by for by in GROUPINGS if by == wanted)
 
 
-def _usual_grouping(hub: ClusterHub) -> Grouping:
+def _usual_grouping(hub: ClusterFeed) -> Grouping:
     return "zone" if any(hub.nodes.groups("zone")) else "none"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import chain, islice
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import unquote
+from weakref import WeakKeyDictionary
 
 import msgspec
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, QueryDict
@@ -21,13 +22,12 @@ from dashboard.access.guards import ClusterRequest, check_view, viewer_required
 from dashboard.board import running_board
 from dashboard.charts.bars import HoursChart, hours_chart
 from dashboard.charts.histograms import SHOWN, USUAL_DURATION, AgesChart, ages_chart, spans
+from dashboard.feed import ClusterFeed, Flappers
 from dashboard.parts.attention import Attention, abandoned_line, attention, receiver_lines
 from dashboard.parts.change_sentence import change_line, recent_changes
-from dashboard.parts.flapping import Flappers, FlappingLeases
 from dashboard.parts.key_figures import Calm, Kpi, calm, kpis, last_day, with_elections
 from dashboard.parts.lease_row import RowView, row_view
-from dashboard.parts.node_summary import NodeSummarySource, orphans_of
-from leases.domain.cause.incident import Incident
+from dashboard.parts.node_summary import orphans_of
 from leases.domain.change import HOLDER_CHANGES
 from leases.domain.figures import TROUBLE, severity
 from leases.domain.kind import Kind
@@ -35,8 +35,6 @@ from leases.domain.lease import ObjectName
 from leases.domain.phase import Phase
 from leases.domain.watched_times import Connection
 from leases.history import find_changes
-from leases.history.deliveries import FailingReceiver
-from leases.history.refused_rows import RefusedValue
 from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Tracked
 
@@ -44,16 +42,6 @@ ELECTIONS = 15
 ATTENTION = 10
 AGES_EVERY = timedelta(seconds=4)
 SAMPLE = 1000  # heartbeats that are read to find the usual duration
-
-
-class OverviewSource(NodeSummarySource, Protocol):
-    """The part of a live channel that this module reads."""
-
-    ages: HeartbeatAges
-    flappers: FlappingLeases
-    refused: Callable[[datetime], Sequence[RefusedValue]]
-    failing_receivers: Callable[[], Sequence[FailingReceiver]]
-    going_on: Callable[[], Sequence[Incident]]
 
 
 class Overview(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,7 +59,7 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     hours: HoursChart
 
 
-def summary(watched: OverviewSource, now: datetime) -> Overview:
+def summary(watched: ClusterFeed, now: datetime) -> Overview:
     """Key figures, attention, elections and the day's changes of one cluster."""
     store, activity = watched.store, watched.activity
     cluster = store.cluster
@@ -128,6 +116,18 @@ class HeartbeatAges:
         return kept[1]
 
 
+_ages: WeakKeyDictionary[ClusterFeed, tuple[int, HeartbeatAges]] = WeakKeyDictionary()
+
+
+def ages_of(feed: ClusterFeed, now: datetime) -> AgesChart:
+    """The chart of one cluster, as of a clock that has not been set since."""
+    jumps, ages = _ages.get(feed, (0, None))
+    if ages is None or jumps != len(feed.clock_moves):
+        ages = HeartbeatAges()
+        _ages[feed] = len(feed.clock_moves), ages
+    return ages.of(feed.store, now)
+
+
 def heartbeat_ages(store: Store, now: datetime) -> AgesChart:
     beats = {phase: list(store.select((Kind.HEARTBEAT,), (phase,))) for phase in SHOWN}
     duration = _usual_duration(chain.from_iterable(beats.values()))
@@ -156,11 +156,11 @@ def overview(request: ClusterRequest, cluster: str) -> HttpResponse:
     """Key figures, attention, elections, two pictures and the newest changes of one cluster."""
     now = clock.now()
     as_of = request.cluster.as_of(now)
-    hub = running_board().publisher.hubs[cluster]
+    hub = running_board().feeds[cluster]
     feed_seq, newest = recent_changes(cluster, FEED)
     context: dict[str, Any] = {
         "view": summary(hub, as_of),
-        "chart": hub.ages.of(hub.store, as_of),
+        "chart": ages_of(hub, as_of),
         "changes": [change_line(change, now) for change in newest],
         "feed_seq": feed_seq,
     }

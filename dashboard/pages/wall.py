@@ -16,8 +16,9 @@ from django.views.decorators.http import require_safe
 from dashboard import clock
 from dashboard.access.guards import ClusterRequest, wall_required
 from dashboard.board import running_board
+from dashboard.feed import Flappers
 from dashboard.parts.change_sentence import change_line, recent_changes
-from dashboard.parts.flapping import Flappers, flappers_of
+from dashboard.parts.flapping import flappers_of
 from dashboard.parts.formatting import counted, stopwatch
 from dashboard.parts.incident_line import IncidentLine, incident_line, said_cause
 from dashboard.parts.key_figures import Counts, calm, of_kind, unexcused
@@ -25,7 +26,7 @@ from dashboard.parts.lease_filter import LeaseFilter, find, read_filter, wants
 from dashboard.parts.lease_row import wall_tile
 from dashboard.parts.list_controls import says
 from dashboard.parts.url_parameters import BadFilter
-from dashboard.parts.watched_cluster import WatchedCluster
+from dashboard.watched_cluster import WatchedCluster
 from leases.domain.cause.incident import Incident
 from leases.domain.figures import FLAPPING_SEVERITY, SEVERITY, TROUBLE, is_in_trouble, severity
 from leases.domain.kind import Kind
@@ -153,7 +154,7 @@ def wall(request: ClusterRequest, cluster: str) -> HttpResponse:
     except BadFilter as error:
         return render(request, "wall/index.html", context | {"error": str(error)}, status=400)
     flappers, counts = flappers_of(cluster, as_of), store.counts()
-    going_on = running_board().publisher.hubs[cluster].going_on()
+    going_on = running_board().feeds[cluster].going_on()
     incidents = wall_incidents(store, going_on, wanted, as_of)
     context["incidents"] = incidents
     context |= _lanes(store, wanted, flappers, incidents, as_of)

@@ -6,12 +6,8 @@ while the playhead moves.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
-
-import msgspec
 
 from dashboard.parts.formatting import when
 from leases.domain.kind import Kind
@@ -23,10 +19,6 @@ from leases.history.states_as_of import states_at
 from leases.history.watched_spans import unwatched_times
 from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Tracked
-
-if TYPE_CHECKING:
-    from dashboard.pages.timeline.lane_query import Lanes, TimelineLane
-
 
 ABSENT, UNWATCHED, FLAPPING = "absent", "unwatched", "flapping"
 # Of each state: the colour, the symbol, the words.
@@ -42,18 +34,6 @@ SIGNS = {
     "unknown": ("deleted", "i-minus", "unknown"),
     UNWATCHED: ("deleted", "i-blind", "not watched"),
 }
-_THERE = ("held", "expired", "vacant")
-
-
-class Instant(msgspec.Struct, frozen=True):
-    """How many of the Leases that existed had no holder; `says` is set if that is unknown."""
-
-    css: str
-    icon: str
-    nobody: int
-    there: int
-    unknown: int
-    says: str
 
 
 def stood(standing: PastState) -> str:
@@ -67,40 +47,6 @@ def stood_when_watched(standing: PastState, *, watched: bool) -> str:
     """The same, but `unwatched` for a time in which nobody watched."""
     word = stood(standing)
     return word if watched or word == ABSENT else UNWATCHED
-
-
-def dot_of(lane: TimelineLane, at: datetime, *, now: datetime, follows: bool) -> dict[str, str]:
-    """If the playhead follows the clock, the store knows more than history."""
-    word = stood_when_watched(lane.standing, watched=lane.watched)
-    if follows and lane.watched:
-        flaps = lane.place.flaps and lane.phase not in ("expired", "vacant")
-        word = FLAPPING if flaps else lane.phase
-    css, icon, said = SIGNS[word]
-    title = f"{'Now' if follows else f'At {when(at, now)}'}: {said}"
-    return {"css": css, "icon": icon, "title": title}
-
-
-def instant_of(lanes: Lanes, *, follows: bool) -> Instant | None:
-    """Sum up all lanes of the page; None without lanes."""
-    if not lanes.page:
-        return None
-    if not lanes.watched:
-        says = "Nobody watches now" if follows else "Nobody watched then"
-        return Instant("late", "i-blind", 0, 0, 0, says)
-    words = Counter(stood(lane.standing) for lane in lanes.page)
-    known = sum(words[word] for word in _THERE)
-    nobody = known - words["held"]
-    if not known:
-        return Instant("deleted", "i-minus", 0, 0, words["unknown"], _says_of_none(words))
-    css = "expired" if nobody else "held"
-    unknown = words["unknown"]
-    return Instant(css, f"st-{css}", nobody, known + unknown, unknown, "")
-
-
-def _says_of_none(words: Counter[str]) -> str:
-    if words["unknown"]:
-        return "Nothing is known of these Leases then"
-    return "None of these Leases existed then"
 
 
 def group_titles(

@@ -14,7 +14,7 @@ from dashboard import clock
 from dashboard.access.security_log import full_address
 from dashboard.parts.formatting import shortened
 from dashboard.parts.lease_row import lease_url
-from dashboard.parts.watched_cluster import WatchedCluster
+from dashboard.watched_cluster import WatchedCluster
 from leases.actions import audit
 from leases.actions.audit import Intent
 from leases.domain.lease import ObjectName

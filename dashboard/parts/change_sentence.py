@@ -242,7 +242,7 @@ def _window(change: Change, now: datetime) -> str:
 
 def feed_reached(cluster: str) -> int:
     """The last `seq` of a cluster's feed."""
-    return running_board().publisher.hubs[cluster].seq
+    return running_board().feeds[cluster].seq
 
 
 _WRITTEN_WITHIN = timedelta(seconds=3)
@@ -250,27 +250,27 @@ _WRITTEN_WITHIN = timedelta(seconds=3)
 
 def recent_changes(cluster: str, limit: int) -> tuple[int, list[Change]]:
     """The last `seq` of the feed, and the changes up to it, newest first."""
-    seq, sent = running_board().publisher.recent(cluster)
+    seq, sent = running_board().feeds[cluster].newest_first()
     written = find_changes.recent(cluster, limit) if len(sent) < limit else []
     return seq, _merged(sent, _up_to(cluster, seq, written))[:limit]
 
 
 def settled_seq(cluster: str, now: datetime) -> int:
     """The `seq` up to which history surely has the feed's changes."""
-    reached, sent = running_board().publisher.hubs[cluster].newest()
+    reached, sent = running_board().feeds[cluster].newest()
     young = [seq for seq, change in sent if now - _WRITTEN_WITHIN < change.observed_at <= now]
     return min(young) - 1 if young else reached
 
 
 def with_known_causes(cluster: str, written: list[Change]) -> list[Change]:
     """Changes of history with the causes that pages hear of moments before it has them."""
-    known = running_board().publisher.hubs[cluster].explainable
+    known = running_board().feeds[cluster].explainable
     return [known.with_cause(change) for change in written]
 
 
 def with_unwritten(cluster: str, written: list[Change]) -> tuple[int, list[Change]]:
     """The last `seq` of the feed, and the changes of history below those not written yet."""
-    seq, sent = running_board().publisher.recent(cluster)
+    seq, sent = running_board().feeds[cluster].newest_first()
     newest = written[0].at if written else None
     fresh = [change for change in sent if newest is None or change.at >= newest]
     return seq, _merged(fresh, written)
@@ -278,7 +278,7 @@ def with_unwritten(cluster: str, written: list[Change]) -> tuple[int, list[Chang
 
 def changes_of(cluster: str, key: ObjectName, limit: int) -> tuple[int, list[Change]]:
     """The last `seq` of the feed, and the newest changes of one Lease."""
-    seq, sent = running_board().publisher.recent(cluster)
+    seq, sent = running_board().feeds[cluster].newest_first()
     mine = [
         change for change in sent if (change.namespace, change.name) == (key.namespace, key.name)
     ]
@@ -288,7 +288,7 @@ def changes_of(cluster: str, key: ObjectName, limit: int) -> tuple[int, list[Cha
 
 def _up_to(cluster: str, seq: int, written: list[Change]) -> list[Change]:
     """Without the changes that the feed sends after `seq`, or the page would show them twice."""
-    _, sent = running_board().publisher.hubs[cluster].newest()
+    _, sent = running_board().feeds[cluster].newest()
     later = {_identity(change) for number, change in sent if number > seq}
     return [change for change in written if _identity(change) not in later]
 

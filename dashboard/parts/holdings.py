@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
+from weakref import WeakKeyDictionary
 
 import msgspec
 from django.http import QueryDict
@@ -154,7 +155,7 @@ class _Grouped:
 
 
 class Holdings:
-    """One cluster's holders. Any thread may ask."""
+    """The holders in one store. Any thread may ask."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -207,6 +208,14 @@ class Holdings:
         for tracked in self._held():
             hosts.setdefault(_host_in(tracked), []).append(tracked)
         return hosts
+
+
+_holdings: WeakKeyDictionary[Store, Holdings] = WeakKeyDictionary()
+
+
+def holdings_of(store: Store) -> Holdings:
+    """The holders in a store: what was found out for one page serves the next."""
+    return _holdings.setdefault(store, Holdings(store))
 
 
 def host_of(identity: str) -> str:

@@ -193,7 +193,7 @@ def incidents_between(cluster: str, since: datetime, until: datetime) -> list[In
     """The newest MOST incidents that went on at any time of the stretch, oldest first."""
     found = find_incidents(cluster, since=since, until=until, limit=MOST)
     known = {one.incident.id: one.incident for one in found}
-    for incident in running_board().publisher.hubs[cluster].going_on():
+    for incident in running_board().feeds[cluster].going_on():
         if incident.began < until:
             known[incident.id] = incident
     return sorted(known.values(), key=lambda one: (one.began, one.id))

@@ -6,36 +6,26 @@ import heapq
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Protocol
 
 import msgspec
 
+from dashboard.feed import ClusterFeed
 from dashboard.parts.formatting import counted, when
 from dashboard.parts.key_figures import Calm, calm, watched_day
 from dashboard.parts.lease_row import Freshness, domain_of, freshness, lease_url
 from dashboard.parts.names import ShownName, shown_name
-from dashboard.parts.watched_cluster import Grouping, NodeBook
+from dashboard.watched_cluster import Grouping
 from leases.domain.change import ChangeType
 from leases.domain.figures import SEVERITY
 from leases.domain.kind import NODE_LEASES, Kind
 from leases.domain.lease import NOT_READY_GRACE
 from leases.domain.phase import Phase
 from leases.domain.watched_times import Connection
-from leases.history.activity import Activity
-from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Tracked
 
 WORST = 12
 NAMED = 20  # heartbeats named in each list of the comparison
 BAD = (Phase.EXPIRED, Phase.LATE)
-
-
-class NodeSummarySource(Protocol):
-    """The part of a live channel that this module reads."""
-
-    store: Store
-    activity: Activity
-    nodes: NodeBook
 
 
 class Beat(msgspec.Struct, frozen=True):
@@ -86,7 +76,7 @@ class NodesView(msgspec.Struct, frozen=True, kw_only=True):
     join: Join
 
 
-def nodes_view(watched: NodeSummarySource, now: datetime) -> NodesView:
+def nodes_view(watched: ClusterFeed, now: datetime) -> NodesView:
     store, activity = watched.store, watched.activity
     bad = list(store.select((Kind.HEARTBEAT,), BAD))
     everything = store.counts()
@@ -116,7 +106,7 @@ def nodes_view(watched: NodeSummarySource, now: datetime) -> NodesView:
 _ALWAYS = (Phase.HELD.value, Phase.LATE.value, Phase.EXPIRED.value)
 
 
-def group_lines(watched: NodeSummarySource, by: Grouping) -> tuple[GroupLine, ...]:
+def group_lines(watched: ClusterFeed, by: Grouping) -> tuple[GroupLine, ...]:
     """Each zone or pool, worst first."""
     if by == "none" or not watched.nodes.nodes:
         return ()
@@ -141,7 +131,7 @@ def _finding(total: int, counts: Sequence[tuple[str, int]]) -> str:
     return f"{counted(total, 'heartbeat')}: {said}."
 
 
-def _join(watched: NodeSummarySource, now: datetime) -> Join:
+def _join(watched: ClusterFeed, now: datetime) -> Join:
     nodes, store = watched.nodes, watched.store
     if nodes.read_at is None:
         return Join(nodes.problem, known=False)
@@ -167,7 +157,7 @@ def _join(watched: NodeSummarySource, now: datetime) -> Join:
     )
 
 
-def orphans_of(watched: NodeSummarySource) -> list[Tracked]:
+def orphans_of(watched: ClusterFeed) -> list[Tracked]:
     """Node heartbeats whose Node was missing when the Nodes were last read."""
     found = map(watched.store.get, watched.nodes.missing(watched.store))
     return [one for one in found if one is not None]

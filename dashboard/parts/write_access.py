@@ -13,7 +13,7 @@ from django.urls import reverse
 
 from dashboard import clock
 from dashboard.access.guards import ClusterRequest, may_edit
-from dashboard.parts.watched_cluster import WatchedCluster
+from dashboard.watched_cluster import WatchedCluster
 from leases.kube.lease_client import may
 from leases.wire.status import ApiError
 

@@ -31,7 +31,6 @@ from dashboard.clock import process_clock
 from dashboard.config import EVERY_CLUSTER, ClusterSpec, Config, ConfigError, check_read_only
 from dashboard.live.publisher import Publisher
 from dashboard.live.shared_drawings import Drawings
-from dashboard.parts.watched_cluster import WatchedCluster
 from dashboard.serving.data_directory import (
     NewerDatabase,
     bound_connections,
@@ -50,10 +49,10 @@ from dashboard.serving.tasks.supervisor import (
     lease_api_failed,
     report_failures,
 )
+from dashboard.watched_cluster import WatchedCluster
 from leases.apiserver.http.port import CannotStart
 from leases.apiserver.serving import LeaseApiServer
 from leases.demo.run import run_demo
-from leases.history.activity import Activity
 from leases.history.recorder import Recorder
 from leases.history.reliability import counted_until
 from leases.private_files import InUse
@@ -97,6 +96,7 @@ class Runtime:
             for spec in options.clusters
         }
         self.publisher = Publisher({name: c.store for name, c in self.clusters.items()})
+        self.feeds = self.publisher.hubs
         self.drawings = Drawings()
         self.recorder = Recorder()
         self.clock = ClockWatch(process_clock())
@@ -240,10 +240,6 @@ class Runtime:
     def leave(self) -> None:
         """Fail `/readyz` from now on."""
         self.leaving = True
-
-    def activity(self, cluster: str) -> Activity:
-        """How much happened in one cluster in the last day."""
-        return self.publisher.hubs[cluster].activity
 
     async def _look(self) -> None:
         while True:

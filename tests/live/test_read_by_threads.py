@@ -11,7 +11,8 @@ from itertools import count
 import pytest
 
 from dashboard import board as board_module
-from dashboard.live.publisher import KEPT_CHANGES, Publisher
+from dashboard.feed import KEPT_CHANGES
+from dashboard.live.publisher import Publisher
 from dashboard.parts.answer_cache import MAX_ANSWERS, AnswerCache
 from dashboard.parts.change_sentence import settled_seq
 from leases.domain.kind import Kind

@@ -36,8 +36,8 @@ from dashboard.parts.lease_filter import LeaseFilter, find, read_filter
 from dashboard.parts.lease_row import lease_url, row_view
 from dashboard.parts.list_controls import says
 from dashboard.parts.url_parameters import BadFilter, one_of, quoted
-from dashboard.parts.watched_cluster import NodeBook, WatchedCluster
 from dashboard.parts.write_access import WriteAccess, may_write
+from dashboard.watched_cluster import NodeBook, WatchedCluster
 from leases.actions import deletion_runs
 from leases.actions.delete_many import ChosenLease, chosen, digest
 from leases.actions.deletion_runs import DeletionCounts, ReportLine
@@ -153,7 +153,7 @@ def _without_node(cluster: WatchedCluster, leases: Iterable[Tracked]) -> int:
 
 
 def _nodes_of(cluster: WatchedCluster) -> NodeBook:
-    return running_board().publisher.hubs[cluster.name].nodes
+    return running_board().feeds[cluster.name].nodes
 
 
 def _names(query: QueryDict) -> list[ObjectName]:

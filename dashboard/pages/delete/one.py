@@ -23,8 +23,8 @@ from dashboard.parts.audit_line import intent_of
 from dashboard.parts.formatting import age, counted, seconds
 from dashboard.parts.lease_row import row_view
 from dashboard.parts.names import holder_view
-from dashboard.parts.watched_cluster import WatchedCluster
 from dashboard.parts.write_access import may_write
+from dashboard.watched_cluster import WatchedCluster
 from leases.actions.audit import AlreadySent
 from leases.actions.write_lease import DELETE, TermEnded, delete_lease, refusal_of
 from leases.domain.edit import term_of

@@ -20,8 +20,8 @@ from dashboard.parts.audit_line import intent_of
 from dashboard.parts.formatting import shortened
 from dashboard.parts.lease_head import diff_lines, to_yaml, without_managed_fields
 from dashboard.parts.lease_row import row_view
-from dashboard.parts.watched_cluster import WatchedCluster
 from dashboard.parts.write_access import may_write
+from dashboard.watched_cluster import WatchedCluster
 from leases.actions.audit import AlreadySent
 from leases.actions.write_lease import MAX_RETRIES, DryRun, Guard, Moved, dry_run, write_lease
 from leases.domain.edit import Kept, LeaseWrite, term_of

@@ -35,7 +35,7 @@ from dashboard.parts.url_parameters import (
     words,
     write_moment,
 )
-from dashboard.parts.watched_cluster import WatchedCluster
+from dashboard.watched_cluster import WatchedCluster
 from leases.domain.cause.incident import Cause, Incident
 from leases.domain.change import HOLDER_CHANGES, ChangeType
 from leases.domain.kind import Kind

@@ -21,7 +21,7 @@ from dashboard.parts.lease_row import lease_url
 from dashboard.parts.list_controls import ListLinks
 from dashboard.parts.names import HolderView, ShownName, holder_view, shown_name
 from dashboard.parts.url_parameters import LARGEST_PAGE, BadFilter, ListFilter, number, page_number
-from dashboard.parts.watched_cluster import WatchedCluster
+from dashboard.watched_cluster import WatchedCluster
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.phase import DEADLINE_SHARE, Phase

@@ -15,9 +15,9 @@ from django.views.decorators.http import require_safe
 
 from dashboard import clock
 from dashboard.access.guards import check_view, find_cluster
+from dashboard.parts.cluster_questions import ClusterAnswers, NoAnswer, ask
 from dashboard.parts.formatting import age, utc, when
 from dashboard.parts.names import holder_view
-from dashboard.parts.watched_cluster import ClusterAnswers, NoAnswer, ask
 from leases.domain.election import Candidate, CandidateState, ElectionOutcome, elect, standing
 from leases.domain.lease import AwareDatetime, Lease, ObjectName
 from leases.kube.kube_objects import HolderPlace, KubeEvent

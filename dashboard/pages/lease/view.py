@@ -15,6 +15,7 @@ from dashboard import clock
 from dashboard.access.guards import ClusterRequest, viewer_required
 from dashboard.access.roles import OVERRIDE_KIND
 from dashboard.board import running_board
+from dashboard.feed import flapping_of
 from dashboard.pages.lease.fields import fact_groups, yaml_lines
 from dashboard.pages.lease.overrides import (
     BY_THE_RULES,
@@ -50,9 +51,8 @@ from dashboard.parts.change_sentence import (
     last_writes,
     signed_lines,
 )
-from dashboard.parts.flapping import flapping_of
 from dashboard.parts.formatting import age, capitalized, when
-from dashboard.parts.holdings import host_of
+from dashboard.parts.holdings import holdings_of, host_of
 from dashboard.parts.lease_head import lease_view
 from dashboard.parts.lease_row import row_view
 from dashboard.parts.list_controls import ListLinks
@@ -235,7 +235,7 @@ class LeasePage:
         return context
 
     def _present(self, tracked: Tracked) -> dict[str, Any]:
-        activity = running_board().activity(self.cluster)
+        activity = running_board().feeds[self.cluster].activity
         flapping = flapping_of(activity, tracked, self.as_of)
         head = lease_view(self.cluster, tracked, self.as_of, flapping=flapping)
         intervals = self.request.cluster.renewals.of(tracked)
@@ -295,13 +295,13 @@ class LeasePage:
         view = past_view(past, around.choices, self.now, zoom=around.zoom, end=end)
         kind = self.tracked.kind if self.tracked else None
         view["pages"] = lease_pages(self.cluster, self.key, kind, around.time)
-        hub = running_board().publisher.hubs[self.cluster]
+        hub = running_board().feeds[self.cluster]
         if self.tracked and self.tracked.held_since and hub.clock_moves[-1]:
             return with_held_since(view, self.tracked.held_since, self.now)
         return view
 
     def _beside(self, tracked: Tracked) -> dict[str, Any]:
-        beside = self.request.cluster.holdings.beside(tracked)
+        beside = holdings_of(self.request.cluster.store).beside(tracked)
         if not beside or tracked.holder is None:
             return {}
         host = host_of(tracked.holder)

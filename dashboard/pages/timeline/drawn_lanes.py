@@ -12,7 +12,7 @@ import msgspec
 from dashboard.charts.lanes import MAX_SHAPES, BusyTime, Shape, shapes
 from dashboard.charts.time_axis import Scale
 from dashboard.pages.timeline.lane_query import TROUBLED, Lanes, TimelineLane
-from dashboard.parts.as_of import ABSENT, dot_of, group_titles, stood
+from dashboard.parts.as_of import ABSENT, FLAPPING, SIGNS, group_titles, stood, stood_when_watched
 from dashboard.parts.formatting import age, counted, listed, when
 from dashboard.parts.incident_line import IncidentBand
 from dashboard.parts.lane_labels import (
@@ -292,3 +292,51 @@ def _gap(gap: Gap) -> dict[str, Any]:
         "holder": gap.holder,
         "ended_by": gap.ended_by and gap.ended_by.value,
     }
+
+
+_THERE = ("held", "expired", "vacant")
+
+
+class Instant(msgspec.Struct, frozen=True):
+    """How many of the Leases that existed had no holder; `says` is set if that is unknown."""
+
+    css: str
+    icon: str
+    nobody: int
+    there: int
+    unknown: int
+    says: str
+
+
+def dot_of(lane: TimelineLane, at: datetime, *, now: datetime, follows: bool) -> dict[str, str]:
+    """If the playhead follows the clock, the store knows more than history."""
+    word = stood_when_watched(lane.standing, watched=lane.watched)
+    if follows and lane.watched:
+        flaps = lane.place.flaps and lane.phase not in ("expired", "vacant")
+        word = FLAPPING if flaps else lane.phase
+    css, icon, said = SIGNS[word]
+    title = f"{'Now' if follows else f'At {when(at, now)}'}: {said}"
+    return {"css": css, "icon": icon, "title": title}
+
+
+def instant_of(lanes: Lanes, *, follows: bool) -> Instant | None:
+    """Sum up all lanes of the page; None without lanes."""
+    if not lanes.page:
+        return None
+    if not lanes.watched:
+        says = "Nobody watches now" if follows else "Nobody watched then"
+        return Instant("late", "i-blind", 0, 0, 0, says)
+    words = Counter(stood(lane.standing) for lane in lanes.page)
+    known = sum(words[word] for word in _THERE)
+    nobody = known - words["held"]
+    if not known:
+        return Instant("deleted", "i-minus", 0, 0, words["unknown"], _says_of_none(words))
+    css = "expired" if nobody else "held"
+    unknown = words["unknown"]
+    return Instant(css, f"st-{css}", nobody, known + unknown, unknown, "")
+
+
+def _says_of_none(words: Counter[str]) -> str:
+    if words["unknown"]:
+        return "Nothing is known of these Leases then"
+    return "None of these Leases existed then"

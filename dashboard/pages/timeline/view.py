@@ -14,10 +14,15 @@ from dashboard import clock
 from dashboard.access.guards import ClusterRequest, viewer_required
 from dashboard.charts.lanes import fog
 from dashboard.charts.time_axis import Scale, percent, ticks
-from dashboard.pages.timeline.drawn_lanes import holders_of, lane_item, lane_views, table_rows
+from dashboard.pages.timeline.drawn_lanes import (
+    holders_of,
+    instant_of,
+    lane_item,
+    lane_views,
+    table_rows,
+)
 from dashboard.pages.timeline.lane_query import USUAL_KINDS, LanePage, Lanes, kinds_of, read_lanes
 from dashboard.parts import responses
-from dashboard.parts.as_of import instant_of
 from dashboard.parts.change_sentence import settled_seq
 from dashboard.parts.changes_strip import OverviewStrip, overview_of, strip_view
 from dashboard.parts.formatting import age, capitalized, span_of, when

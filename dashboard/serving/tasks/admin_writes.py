@@ -12,7 +12,7 @@ from typing import Any
 
 from django.db import DatabaseError
 
-from dashboard.parts.watched_cluster import WatchedCluster
+from dashboard.watched_cluster import WatchedCluster
 from leases.actions import deletion_runs
 from leases.actions.deletion_runs import DeletionRun
 from leases.actions.unanswered_writes import resolve, unanswered

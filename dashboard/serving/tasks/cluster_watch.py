@@ -14,12 +14,14 @@ import msgspec
 from django.db import DatabaseError
 
 from dashboard import clock
-from dashboard.live.publisher import KEPT_CHANGES, ClusterHub, Publisher
-from dashboard.parts.watched_cluster import NodeBook, WatchedCluster
+from dashboard.board import Problem
+from dashboard.feed import KEPT_CHANGES
+from dashboard.live.publisher import ClusterHub, Publisher
 from dashboard.serving.tasks.admin_writes import Deletions
 from dashboard.serving.tasks.clock_watch import ClockWatch
 from dashboard.serving.tasks.incidents import Incidents
-from dashboard.serving.tasks.supervisor import Problem, Supervisor
+from dashboard.serving.tasks.supervisor import Supervisor
+from dashboard.watched_cluster import NodeBook, WatchedCluster
 from leases.domain.steady_clock import Jump
 from leases.history import find_changes, write_batch
 from leases.history.overrides import load, load_marks

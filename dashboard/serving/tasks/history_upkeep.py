@@ -15,8 +15,8 @@ from typing import Any
 from django.db import DatabaseError, connection
 
 from dashboard.pages.incidents.near_misses import near_intervals, near_misses
-from dashboard.parts.watched_cluster import WatchedCluster
 from dashboard.serving.tasks.clock_watch import ClockWatch
+from dashboard.watched_cluster import WatchedCluster
 from leases.domain.figures import DAY, DEFAULT_ABANDONED_AFTER, Period, first_day
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName

@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from dashboard.live.publisher import ClusterHub
-from dashboard.parts.watched_cluster import WatchedCluster
+from dashboard.watched_cluster import WatchedCluster
 from leases.domain.cause.casebook import Casebook
 from leases.domain.cause.clue import Clue
 from leases.domain.cause.facts import Fact, Question

@@ -28,11 +28,11 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from datetime import datetime
 
 import msgspec
 
 from dashboard import clock
+from dashboard.board import Problem
 from dashboard.live.publisher import ClusterHub
 from leases.apiserver.errors import Failed, Keep
 from leases.kube.backoff import Backoff
@@ -46,25 +46,6 @@ Work = Callable[[], Awaitable[None]]
 
 class TaskEnded(Exception):
     """A task ended although it should run until it is cancelled."""
-
-
-class Problem(msgspec.Struct, frozen=True, kw_only=True):
-    """A task that is down, or was a moment ago."""
-
-    task: str
-    cluster: str  # empty: it serves the whole process
-    effect: str
-    since: datetime
-    error: str  # the name of the exception alone: its text may hold a secret
-
-    @property
-    def sentence(self) -> str:
-        """What a page shows."""
-        return (
-            f"{self.effect} The task {self.task} stopped at {self.since:%H:%M:%S} UTC on an "
-            f"unexpected error ({self.error}). It starts again by itself; the server's log says "
-            "more."
-        )
 
 
 class _Down(msgspec.Struct):

@@ -10,8 +10,8 @@ from asgiref.sync import sync_to_async
 from django.test import AsyncClient
 
 from dashboard.pages import create
-from dashboard.parts.watched_cluster import WatchedCluster
 from dashboard.serving.runtime import Runtime
+from dashboard.watched_cluster import WatchedCluster
 from leases.apiserver.resources import CLE_GATE
 from leases.apiserver.serving import LeaseApiServer
 from leases.kube.cluster_source import parse_source

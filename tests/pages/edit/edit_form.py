@@ -6,7 +6,7 @@ import re
 from html import unescape
 from typing import Any
 
-from dashboard.parts.watched_cluster import WatchedCluster
+from dashboard.watched_cluster import WatchedCluster
 from leases.domain.lease import ObjectName
 from tests.support.values.untouched_form import as_typed
 

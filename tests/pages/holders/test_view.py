@@ -11,7 +11,7 @@ import pytest
 from dashboard.charts.lanes import spells
 from dashboard.charts.time_axis import Scale
 from dashboard.pages.holders import CHIPS
-from dashboard.parts.holdings import Holdings
+from dashboard.parts.holdings import Holdings, holdings_of
 from leases.domain.change import Change, ChangeType
 from leases.domain.kind import Kind
 from leases.domain.lease import Lease, LeaseSpec, ObjectMeta, ObjectName, OwnerReference
@@ -276,7 +276,7 @@ def test_a_lane_has_a_bounded_number_of_spells():
 
 
 def test_the_other_leases_of_a_host_leave_out_the_one_shown(store, board):
-    holdings = board.clusters["a"].holdings
+    holdings = holdings_of(board.clusters["a"].store)
     one = store.get(ObjectName("kube-system", "scheduler"))
     beside = [other.lease.metadata.name for other in holdings.beside(one)]
     assert beside == ["controller-manager", "cp-1"]

@@ -10,7 +10,7 @@ from asgiref.sync import sync_to_async
 from django.test import AsyncClient
 
 from dashboard.pages.lease.events_and_candidates import asked_view
-from dashboard.parts import watched_cluster
+from dashboard.parts import cluster_questions
 from leases.apiserver.resources import CLE_GATE
 from leases.apiserver.serving import LeaseApiServer
 from leases.domain.lease import ObjectName
@@ -139,11 +139,11 @@ async def test_a_missing_permission_is_one_quiet_sentence(scripted, operator):
 async def test_a_silent_cluster_holds_no_page_for_long(scripted, monkeypatch):
     cluster, server = scripted
     # Long enough that no busy machine lets the limit of the whole question pass as well.
-    monkeypatch.setattr(watched_cluster, "WITHIN", 1.0)
+    monkeypatch.setattr(cluster_questions, "WITHIN", 1.0)
     server.script("verb", silence())
-    asked = await watched_cluster.ask(cluster, KEY)
+    asked = await cluster_questions.ask(cluster, KEY)
     for part in (asked.managed, asked.events, asked.candidates):
-        assert isinstance(part, watched_cluster.NoAnswer)
+        assert isinstance(part, cluster_questions.NoAnswer)
         assert "did not answer within 1 s" in part.text
 
 
@@ -159,7 +159,7 @@ def test_managed_fields_are_shown_by_their_names():
     now = datetime(2026, 11, 20, 12, tzinfo=UTC)
     old = {"manager": "kubectl", "operation": "Apply", "time": "2026-11-20T11:00:00Z"}
     new = {"manager": "scheduler", "operation": "Update", "fieldsV1": fields, "time": "nonsense"}
-    asked = watched_cluster.ClusterAnswers(managed=[old, new], events=(), candidates=None)
+    asked = cluster_questions.ClusterAnswers(managed=[old, new], events=(), candidates=None)
     first, second = asked_view(asked, None, now + timedelta(seconds=1)).managers
     assert (first["manager"], first["fields"]) == (
         "scheduler",

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from dashboard.pages.nodes import CHANGES, GONE, WHOLE, NodeGrid
-from dashboard.parts.watched_cluster import NodeBook
+from dashboard.watched_cluster import NodeBook
 from leases.domain.lease import Lease, LeaseSpec, Node, ObjectMeta
 from leases.tracking.store import Store
 from leases.wire.watch_decoding import Applied, Deleted, Listed

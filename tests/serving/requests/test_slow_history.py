@@ -11,7 +11,7 @@ import pytest
 from django.db import connection, connections
 from django.db.backends.signals import connection_created
 
-from dashboard.live.publisher import KEPT_CHANGES
+from dashboard.feed import KEPT_CHANGES
 from tests.support.board import a_lease, browser_of, fill, member
 from tests.support.values.changes import a_change
 

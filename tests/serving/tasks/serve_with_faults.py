@@ -13,10 +13,10 @@ from django.core.management import execute_from_command_line
 os.environ["DJANGO_SETTINGS_MODULE"] = "dashboard.settings"
 django.setup()
 
+from dashboard import watched_cluster
 from dashboard.access import links, rights_watch
 from dashboard.live import page_reader, publisher, shared_drawings
 from dashboard.pages import nodes
-from dashboard.parts import watched_cluster
 from dashboard.serving import runtime
 from dashboard.serving.tasks import (
     admin_writes,

@@ -8,9 +8,9 @@ from types import SimpleNamespace
 
 from asgiref.sync import sync_to_async
 
-from dashboard.parts.watched_cluster import NodeBook
 from dashboard.serving.tasks import cluster_watch
 from dashboard.serving.tasks.cluster_watch import read_nodes
+from dashboard.watched_cluster import NodeBook
 from leases.apiserver.serving import LeaseApiServer
 from leases.kube.cluster_source import parse_source
 from leases.kube.connect import connect

@@ -18,7 +18,7 @@ from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_K
 from django.contrib.auth.models import Group, Permission, User
 from django.utils import timezone
 from dashboard.access import api_tokens
-from dashboard.access.wall import links as wall_links
+from dashboard.access import links as wall_links
 
 read = Permission.objects.get(codename="view_change")
 store = import_module(settings.SESSION_ENGINE).SessionStore

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 
-from dashboard.parts import watched_cluster
+from dashboard import watched_cluster
 from leases.domain.lease import Lease, ObjectName
 from leases.wire.watch_decoding import Applied
 from tests.support.board import a_lease, fill

@@ -1,4 +1,6 @@
-"""What the feed of one cluster remembers for pages drawn before: moves, and later causes.
+"""What one cluster's feed knows beside the state of the Leases: what happened lately, and what now.
+
+`dashboard.live.publisher` fills it and sends it; pages and metrics read it, from any thread.
 
 A page carries the stamp of its drawing: the number of the last move, and the moment. The process
 that drew the page goes by the number. Replicas count apart from each other, so another process goes
@@ -7,16 +9,26 @@ by the moment.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import deque
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from itertools import islice
 
 import msgspec
 
 from dashboard import clock
+from dashboard.watched_cluster import NodeBook
 from leases.domain.cause.incident import Cause, Incident
 from leases.domain.change import Change, identity
+from leases.domain.figures import Flapping, flapping
 from leases.domain.lease import ObjectName
+from leases.history.activity import Activity
+from leases.history.deliveries import FailingReceiver
+from leases.history.refused_rows import RefusedValue
+from leases.tracking.store import Store
+from leases.tracking.tracked_lease import Tracked
 
 KEPT = 256
 MAX_NAMED = 50  # Leases of one move; more of them may concern any list
@@ -148,3 +160,113 @@ class ExplainableChanges:
 def _member(change: Change) -> tuple[ObjectName, str]:
     """What an incident calls a change."""
     return ObjectName(change.namespace, change.name), identity(change)
+
+
+MAX_FLAPPING = 1000  # Leases that are listed
+FEW = 200  # from so many Leases with many changes on, they are judged less often
+SPACING = 0.0001  # seconds for each of them
+Flappers = Mapping[ObjectName, Flapping]
+
+
+def flapping_of(activity: Activity, tracked: Tracked, now: datetime) -> Flapping | None:
+    """How one Lease flaps, by the rule of its present kind."""
+    changes = activity.last_hour.of(tracked.key)
+    return flapping(changes, tracked.kind, now) if changes else None
+
+
+class FlappingLeases:
+    """The Leases of one cluster that flap, most changes first. Any thread may ask."""
+
+    def __init__(self, store: Store, activity: Activity) -> None:
+        self._store, self._activity = store, activity
+        self._judged: tuple[tuple[int, ...], Flappers] = ((), {})
+        self._until = 0.0
+
+    def at(self, now: datetime) -> Flappers:
+        """Judge again each second, and when a Lease changed. The same answer is the same object."""
+        stamp = (int(now.timestamp()), self._activity.last_hour.version, self._store.seq)
+        known, found = self._judged
+        if known != stamp and time.monotonic() >= self._until:
+            often = self._activity.last_hour.often()
+            judged = sorted(islice(self._found(often, now), MAX_FLAPPING), key=_most_changes)
+            fresh = dict(judged)
+            found = found if fresh == found else fresh
+            self._judged = stamp, found
+            self._until = time.monotonic() + SPACING * len(often) if len(often) > FEW else 0.0
+        return found
+
+    def _found(
+        self, often: Iterable[ObjectName], now: datetime
+    ) -> Iterator[tuple[ObjectName, Flapping]]:
+        for key in often:
+            tracked = self._store.get(key)
+            if tracked is not None and (how := flapping_of(self._activity, tracked, now)):
+                yield key, how
+
+
+def _most_changes(one: tuple[ObjectName, Flapping]) -> tuple[int, ObjectName]:
+    return -one[1].changes, one[0]
+
+
+logger = logging.getLogger(__name__)
+
+# Told the name of the part that failed, and why; the part is tried again.
+Failed = Callable[[str, Exception], None]
+
+
+def log_failure(part: str, error: Exception) -> None:
+    """For a channel that nobody supervises."""
+    logger.error("The part %s of open pages failed on an unexpected error", part, exc_info=error)
+
+
+KEPT_CHANGES = 50
+
+
+class ClusterFeed:
+    """The newest changes and incidents of one cluster, and what is wrong with showing them."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.activity = Activity(store.abandoned_after)
+        self.flappers = FlappingLeases(store, self.activity)
+        self.nodes = NodeBook()
+        # Numbers grow over a restart, so that a reader who comes back sees a gap and refetches. In
+        # microseconds they do not meet those of another replica, to which a reader may come back.
+        self.seq = self.first_seq = int(time.time() * 1_000_000)
+        self.moves = MoveLog()
+        self.recent: Recent = deque(maxlen=KEPT_CHANGES)
+        self.explainable = ExplainableChanges()
+        # Changes whose cause became known, with the turn of incidents in which it did.
+        self.explained: Recent = deque(maxlen=KEPT_CHANGES)
+        self.incident_turn = 0  # grows when an incident begins, changes or ends
+        self.events_per_second = 0.0
+        # Seconds by which the wall clock was set since the start: after no jump, after one, …
+        self.clock_moves = [0.0]
+        self.failed: Failed = log_failure
+        self.going_on: Callable[[], Sequence[Incident]] = lambda: ()  # incidents, oldest first
+        self.unwritten: Callable[[], int] = lambda: 0  # changes that history does not have yet
+        # The problem of history, in a sentence.
+        self.problem: Callable[[], str | None] = lambda: None
+        # The changes that history refused lately.
+        self.refused: Callable[[datetime], Sequence[RefusedValue]] = lambda _: ()
+        self.failing_receivers: Callable[[], Sequence[FailingReceiver]] = lambda: ()
+
+    @property
+    def readers(self) -> Mapping[str, int]:
+        """How many open pages and programs read it now."""
+        return {"page": 0, "feed": 0}
+
+    def newest(self) -> tuple[int, list[tuple[int, Change]]]:
+        """The number that the feed has reached, and the newest changes up to it with theirs, oldest
+        first. For any thread: to copy a deque runs no Python code, so nobody changes it meanwhile.
+        """
+        while True:
+            seq, recent = self.seq, list(self.recent)
+            sent = [one for one in recent if one[0] <= seq]
+            if sent or not recent:  # else more came between the two looks than are kept
+                return seq, sent
+
+    def newest_first(self) -> tuple[int, list[Change]]:
+        """The newest changes, newest first, and the number of the last: what a page begins with."""
+        seq, sent = self.newest()
+        return seq, [change for _, change in reversed(sent)]

@@ -1,21 +1,17 @@
-"""One cluster that is watched: what we know of it, and how to ask and write to it."""
+"""One cluster that is watched: what we know of it and of its Nodes, and how to write to it."""
 
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
-from typing import Any, Literal, TypeVar
+from typing import Literal
 
-import msgspec
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 
 from dashboard.config import ClusterSpec
-from dashboard.parts.holdings import Holdings
-from leases.domain.election import Candidate
 from leases.domain.figures import DEFAULT_ABANDONED_AFTER
 from leases.domain.kind import NODE_LEASES, Kind
 from leases.domain.lease import Node, ObjectName
@@ -23,12 +19,11 @@ from leases.domain.phase import Phase
 from leases.domain.steady_clock import Jump, moved
 from leases.domain.watched_times import ConnectionState
 from leases.kube.cluster_source import SourceKind
-from leases.kube.kube_objects import HolderPlace, KubeEvent, newest_events, place_of
-from leases.kube.lease_client import LeaseClient, candidates_of
+from leases.kube.lease_client import LeaseClient
 from leases.tracking.renewals import RenewalLog
 from leases.tracking.store import Store
 from leases.tracking.tracker import Counters
-from leases.wire.status import ApiError, Forbidden, NotFound, Unauthorized, Unreachable
+from leases.wire.status import Unreachable
 
 # By acting user, namespace and verb: when the cluster answered, and whether it allows the verb.
 Verdicts = dict[tuple[str, str, str], tuple[datetime, bool]]
@@ -62,7 +57,6 @@ class WatchedCluster:
         self.client: LeaseClient | None = None
         self.questions = asyncio.Semaphore(QUESTIONS)
         self.renewals = RenewalLog()
-        self.holdings = Holdings(self.store)
 
     async def look_at_renewals(self, now: datetime) -> None:
         """Remember how regularly all but heartbeats are renewed, and those that a page shows."""
@@ -115,83 +109,6 @@ class WatchedCluster:
 
 def count_leases(store: Store) -> int:
     return sum(sum(phases.values()) for phases in store.counts().values())
-
-
-WITHIN = 3.0  # seconds for each answer
-MAX_EVENTS = 20
-T = TypeVar("T")
-
-
-class NoAnswer(msgspec.Struct, frozen=True):
-    """Why there is no answer: one sentence. `quiet`: nothing is wrong, it is just not to be had."""
-
-    text: str
-    quiet: bool
-
-
-class ClusterAnswers(msgspec.Struct, frozen=True, kw_only=True):
-    """`managed` is metadata.managedFields, newest last; candidates are None if there are none."""
-
-    managed: list[dict[str, Any]] | NoAnswer
-    events: tuple[KubeEvent, ...] | NoAnswer
-    candidates: tuple[Candidate, ...] | NoAnswer | None
-    place: HolderPlace | NoAnswer | None = None  # where the holder runs
-
-
-async def ask(cluster: WatchedCluster, key: ObjectName) -> ClusterAnswers:
-    """All of it; takes no longer than a few seconds, however ill the cluster is."""
-    async with cluster.questions:
-        managed, events, candidates, place = await asyncio.gather(
-            _answer(lambda: _managed(cluster, key), "this Lease", "get", "leases"),
-            _answer(lambda: _events(cluster, key), "Events", "list", "events"),
-            _answer(
-                lambda: candidates_of(cluster.writer, key, within=WITHIN),
-                "LeaseCandidates",
-                "list",
-                "leasecandidates",
-            ),
-            _answer(lambda: _place(cluster, key), "Pods and Nodes", "get", "pods and nodes"),
-        )
-    return ClusterAnswers(managed=managed, events=events, candidates=candidates, place=place)
-
-
-async def _events(cluster: WatchedCluster, key: ObjectName) -> tuple[KubeEvent, ...]:
-    return await newest_events(cluster.writer, "Lease", key, count=MAX_EVENTS, within=WITHIN)
-
-
-async def _place(cluster: WatchedCluster, key: ObjectName) -> HolderPlace | None:
-    tracked = cluster.store.get(key)
-    holder = tracked.lease.holder if tracked else None
-    if holder is None:
-        return None
-    return await place_of(cluster.writer, key.namespace, holder, within=WITHIN)
-
-
-async def _managed(cluster: WatchedCluster, key: ObjectName) -> list[dict[str, Any]] | NoAnswer:
-    try:
-        whole = await cluster.writer.raw_get(key, within=WITHIN)
-    except NotFound:
-        return NoAnswer("The Lease is not in the cluster any more.", quiet=True)
-    entries = whole.get("metadata", {}).get("managedFields") or []
-    return [entry for entry in entries if isinstance(entry, dict)]
-
-
-async def _answer(
-    question: Callable[[], Awaitable[T]], what: str, verb: str, resource: str
-) -> T | NoAnswer:
-    try:
-        async with asyncio.timeout(2 * WITHIN):
-            return await question()
-    except Forbidden:
-        return NoAnswer(f"We may not read {what} here: grant {verb} on {resource}.", quiet=True)
-    except NotFound:
-        return NoAnswer(f"This cluster has no {what}.", quiet=True)
-    except Unauthorized as error:
-        return NoAnswer(f"The cluster does not accept our credentials ({error}).", quiet=False)
-    except ApiError as error:
-        return NoAnswer(str(error), quiet=False)
-    except TimeoutError:
-        return NoAnswer(f"The cluster did not tell {what} within {2 * WITHIN:g} s.", quiet=False)
 
 
 COMPARED_EVERY = 10.0  # seconds; Nodes with heartbeats
@@ -261,14 +178,3 @@ def _same_groups(some: Mapping[str, Node], others: Mapping[str, Node]) -> bool:
         (node.zone, node.pool) == (others[name].zone, others[name].pool)
         for name, node in some.items()
     )
-
-
-logger = logging.getLogger(__name__)
-
-# Told the name of the part that failed, and why; the part is tried again.
-Failed = Callable[[str, Exception], None]
-
-
-def log_failure(part: str, error: Exception) -> None:
-    """For a channel that nobody supervises."""
-    logger.error("The part %s of open pages failed on an unexpected error", part, exc_info=error)

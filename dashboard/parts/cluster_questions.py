@@ -1,0 +1,92 @@
+"""Ask a cluster what a page can do without: side by side, within limits; a refusal is an answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+import msgspec
+
+from dashboard.watched_cluster import WatchedCluster
+from leases.domain.election import Candidate
+from leases.domain.lease import ObjectName
+from leases.kube.kube_objects import HolderPlace, KubeEvent, newest_events, place_of
+from leases.kube.lease_client import candidates_of
+from leases.wire.status import ApiError, Forbidden, NotFound, Unauthorized
+
+WITHIN = 3.0  # seconds for each answer
+MAX_EVENTS = 20
+T = TypeVar("T")
+
+
+class NoAnswer(msgspec.Struct, frozen=True):
+    """Why there is no answer: one sentence. `quiet`: nothing is wrong, it is just not to be had."""
+
+    text: str
+    quiet: bool
+
+
+class ClusterAnswers(msgspec.Struct, frozen=True, kw_only=True):
+    """`managed` is metadata.managedFields, newest last; candidates are None if there are none."""
+
+    managed: list[dict[str, Any]] | NoAnswer
+    events: tuple[KubeEvent, ...] | NoAnswer
+    candidates: tuple[Candidate, ...] | NoAnswer | None
+    place: HolderPlace | NoAnswer | None = None  # where the holder runs
+
+
+async def ask(cluster: WatchedCluster, key: ObjectName) -> ClusterAnswers:
+    """All of it; takes no longer than a few seconds, however ill the cluster is."""
+    async with cluster.questions:
+        managed, events, candidates, place = await asyncio.gather(
+            _answer(lambda: _managed(cluster, key), "this Lease", "get", "leases"),
+            _answer(lambda: _events(cluster, key), "Events", "list", "events"),
+            _answer(
+                lambda: candidates_of(cluster.writer, key, within=WITHIN),
+                "LeaseCandidates",
+                "list",
+                "leasecandidates",
+            ),
+            _answer(lambda: _place(cluster, key), "Pods and Nodes", "get", "pods and nodes"),
+        )
+    return ClusterAnswers(managed=managed, events=events, candidates=candidates, place=place)
+
+
+async def _events(cluster: WatchedCluster, key: ObjectName) -> tuple[KubeEvent, ...]:
+    return await newest_events(cluster.writer, "Lease", key, count=MAX_EVENTS, within=WITHIN)
+
+
+async def _place(cluster: WatchedCluster, key: ObjectName) -> HolderPlace | None:
+    tracked = cluster.store.get(key)
+    holder = tracked.lease.holder if tracked else None
+    if holder is None:
+        return None
+    return await place_of(cluster.writer, key.namespace, holder, within=WITHIN)
+
+
+async def _managed(cluster: WatchedCluster, key: ObjectName) -> list[dict[str, Any]] | NoAnswer:
+    try:
+        whole = await cluster.writer.raw_get(key, within=WITHIN)
+    except NotFound:
+        return NoAnswer("The Lease is not in the cluster any more.", quiet=True)
+    entries = whole.get("metadata", {}).get("managedFields") or []
+    return [entry for entry in entries if isinstance(entry, dict)]
+
+
+async def _answer(
+    question: Callable[[], Awaitable[T]], what: str, verb: str, resource: str
+) -> T | NoAnswer:
+    try:
+        async with asyncio.timeout(2 * WITHIN):
+            return await question()
+    except Forbidden:
+        return NoAnswer(f"We may not read {what} here: grant {verb} on {resource}.", quiet=True)
+    except NotFound:
+        return NoAnswer(f"This cluster has no {what}.", quiet=True)
+    except Unauthorized as error:
+        return NoAnswer(f"The cluster does not accept our credentials ({error}).", quiet=False)
+    except ApiError as error:
+        return NoAnswer(str(error), quiet=False)
+    except TimeoutError:
+        return NoAnswer(f"The cluster did not tell {what} within {2 * WITHIN:g} s.", quiet=False)
