@@ -3,8 +3,6 @@
 `dashboard.access.people_admin` registers people and groups.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin

@@ -1,8 +1,6 @@
 """Django's app of the dashboard; it times database statements, refuses a newer database before a
 migration, and makes the roles after it."""
 
-from __future__ import annotations
-
 from django.apps import AppConfig, apps
 from django.contrib.admin.apps import AdminConfig
 from django.db.backends.signals import connection_created

@@ -4,8 +4,6 @@ Do not compare `datetime.now` or `timezone.now` with a moment that the process k
 may have jumped in between. `dashboard.serving.tasks.clock_watch` looks for jumps.
 """
 
-from __future__ import annotations
-
 import time
 from datetime import datetime
 

@@ -5,8 +5,6 @@ No error repeats the text: it may contain a password.
 A wrong value stops the start; the message names the variable and the value.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from argparse import ArgumentTypeError

@@ -7,8 +7,6 @@ that drew the page goes by the number. Replicas count apart from each other, so 
 by the moment.
 """
 
-from __future__ import annotations
-
 import logging
 import time
 from collections import deque

@@ -5,8 +5,6 @@ request, uvicorn logs paths with their queries, and a library may repeat what it
 cutting at each caller would miss some.
 """
 
-from __future__ import annotations
-
 import logging
 import re
 import secrets

@@ -3,8 +3,6 @@
 Through the library's samples, 2,000 elections would take more than 100 ms.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import datetime

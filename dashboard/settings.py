@@ -1,7 +1,5 @@
 """Django's settings, made from `dashboard.config`."""
 
-from __future__ import annotations
-
 import sys
 from datetime import timedelta
 from pathlib import Path
@@ -11,19 +9,13 @@ from csp.constants import NONCE, NONE, SELF
 
 from dashboard.config import ConfigError, load, secrets_of
 from dashboard.log_lines import hide, redact
-from dashboard.serving.data_directory import (
-    BadDataDirectory,
-    BadSecretKey,
-    keep_private,
-    open_data_directory,
-    secret_key,
-)
+from dashboard.serving import data_directory
 
 try:
     LEASEBOARD = load()
-    KEPT_IN = open_data_directory(LEASEBOARD.data)
-    SECRET_KEY = LEASEBOARD.secret_key or secret_key(KEPT_IN)
-except (ConfigError, BadDataDirectory, BadSecretKey) as error:
+    KEPT_IN = data_directory.open_data_directory(LEASEBOARD.data)
+    SECRET_KEY = LEASEBOARD.secret_key or data_directory.secret_key(KEPT_IN)
+except (ConfigError, data_directory.BadDataDirectory, data_directory.BadSecretKey) as error:
     sys.exit(redact(str(error)))
 hide(SECRET_KEY, *secrets_of(LEASEBOARD))
 
@@ -106,7 +98,7 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
     SQLITE_FILE: Path | None = Path(DATABASES["default"]["NAME"])
 else:
     SQLITE_FILE = None
-keep_private(LEASEBOARD.data, SQLITE_FILE)
+data_directory.keep_private(LEASEBOARD.data, SQLITE_FILE)
 FILE_UPLOAD_PERMISSIONS = 0o600  # of the files that collectstatic writes into DATA
 FILE_UPLOAD_DIRECTORY_PERMISSIONS = 0o700
 

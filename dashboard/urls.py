@@ -1,7 +1,5 @@
 """Every path of the pages. The sockets' paths are in `dashboard.live.consumers`."""
 
-from __future__ import annotations
-
 from django.contrib import admin
 from django.contrib.auth.views import LogoutView
 from django.urls import include, path

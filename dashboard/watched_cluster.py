@@ -1,7 +1,5 @@
 """One cluster that is watched: what we know of it and of its Nodes, and how to write to it."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections import Counter

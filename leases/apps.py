@@ -1,7 +1,5 @@
 """The Django app of the models."""
 
-from __future__ import annotations
-
 from django.apps import AppConfig
 
 

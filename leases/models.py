@@ -1,7 +1,5 @@
 """The database tables: fields and constraints only. The rules are in `leases.domain`."""
 
-from __future__ import annotations
-
 from django.conf import settings
 from django.db import models
 from django.db.models.functions import Length

@@ -1,7 +1,5 @@
 """Send messages to receivers: HTTP with aiohttp, e-mail by SMTP. It knows no database."""
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import os

@@ -1,7 +1,5 @@
 """Files that only their owner can read, and files that one process at a time locks."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import tempfile

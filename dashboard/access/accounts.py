@@ -3,8 +3,6 @@
 Open sessions and sockets end with the right they stand by: see `dashboard.access.rights`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import Any

@@ -1,7 +1,5 @@
 """The site under /admin/: who gets in, and the log lines of what is done there."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from http import HTTPStatus
 from typing import Any

@@ -1,7 +1,5 @@
 """How programs get in: API tokens, bearer authentication, and refusals as problem JSON."""
 
-from __future__ import annotations
-
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable

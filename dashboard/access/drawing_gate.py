@@ -8,8 +8,6 @@ Whoever holds the gate must wait for no other lock: its owner may be waiting for
 inside `waiting()`.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator

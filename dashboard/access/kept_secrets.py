@@ -4,8 +4,6 @@ The key follows from the secret key, so who reads the database alone reads no se
 with the same LEASEBOARD_SECRET_KEY read each other's.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import hmac

@@ -6,8 +6,6 @@ what is stored, and a database that was made anew knows no link of before.
 Its token lies in the data directory beside the other keys. The database keeps the digest alone.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import os

@@ -1,7 +1,5 @@
 """People and groups under /admin/, and the form that makes an account."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
@@ -12,15 +10,9 @@ from django.contrib.auth.forms import AdminUserCreationForm
 from django.contrib.auth.models import Group, User
 from django.http import HttpRequest, HttpResponse
 
+from dashboard.access import roles
 from dashboard.access.accounts import end_ways_in, keep_own_pages
 from dashboard.access.admin_site import RecordedChanges
-from dashboard.access.roles import (
-    grantable_groups,
-    grantable_permissions,
-    keeping_an_admin,
-    may_manage,
-    may_manage_group,
-)
 
 if TYPE_CHECKING:
     Base = AdminUserCreationForm[User]
@@ -44,7 +36,7 @@ class PersonCreationForm(Base):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        choices = grantable_groups(self.actor).order_by("-name")
+        choices = roles.grantable_groups(self.actor).order_by("-name")
         self.fields["role"].queryset = choices  # type: ignore[attr-defined]
 
     def _save_m2m(self) -> None:
@@ -88,11 +80,11 @@ class PeopleAdmin(KeepsAnAdmin, RecordedChanges, Users):
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         allowed = super().has_change_permission(request, obj)
-        return allowed and (obj is None or may_manage(_actor(request), obj))
+        return allowed and (obj is None or roles.may_manage(_actor(request), obj))
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         allowed = super().has_delete_permission(request, obj)
-        return allowed and (obj is None or may_manage(_actor(request), obj))
+        return allowed and (obj is None or roles.may_manage(_actor(request), obj))
 
     def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)
@@ -114,9 +106,9 @@ class PeopleAdmin(KeepsAnAdmin, RecordedChanges, Users):
 
     def formfield_for_manytomany(self, db_field: Any, request: Any, **kwargs: Any) -> Any:
         if db_field.name == "groups":
-            kwargs["queryset"] = grantable_groups(_actor(request))
+            kwargs["queryset"] = roles.grantable_groups(_actor(request))
         elif db_field.name == "user_permissions":
-            kwargs["queryset"] = grantable_permissions(_actor(request))
+            kwargs["queryset"] = roles.grantable_permissions(_actor(request))
         return super().formfield_for_manytomany(db_field, request, **kwargs)
 
 
@@ -125,15 +117,15 @@ class RolesAdmin(KeepsAnAdmin, RecordedChanges, GroupAdmin):
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         allowed = super().has_change_permission(request, obj)
-        return allowed and (obj is None or may_manage_group(_actor(request), obj))
+        return allowed and (obj is None or roles.may_manage_group(_actor(request), obj))
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         allowed = super().has_delete_permission(request, obj)
-        return allowed and (obj is None or may_manage_group(_actor(request), obj))
+        return allowed and (obj is None or roles.may_manage_group(_actor(request), obj))
 
     def formfield_for_manytomany(self, db_field: Any, request: Any = None, **kwargs: Any) -> Any:
         if db_field.name == "permissions":
-            kwargs["queryset"] = grantable_permissions(_actor(request))
+            kwargs["queryset"] = roles.grantable_permissions(_actor(request))
         return super().formfield_for_manytomany(db_field, request=request, **kwargs)
 
 
@@ -147,7 +139,7 @@ def register() -> None:
 def _guarded(view: Callable[..., Any], request: HttpRequest, *args: Any, **named: Any) -> Any:
     if request.method != "POST":
         return view(request, *args, **named)
-    with keeping_an_admin():
+    with roles.keeping_an_admin():
         return view(request, *args, **named)
 
 

@@ -5,8 +5,6 @@ what X-Forwarded-For says, so `keep_peer` stores the true one first: nobody beco
 header.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from ipaddress import IPv6Address, ip_address

@@ -1,7 +1,5 @@
 """By what right a socket or a long answer is open, and whether that right still stands."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
 from itertools import islice

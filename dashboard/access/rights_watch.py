@@ -8,8 +8,6 @@ While the database cannot be asked, what is open stays open, and the pages say s
 most when something is down.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import time

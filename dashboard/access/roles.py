@@ -1,7 +1,5 @@
 """The two roles as Django groups, who can manage people, and whom they may manage."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any

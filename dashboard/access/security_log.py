@@ -3,8 +3,6 @@
 Behind a proxy, uvicorn puts the address here that a trusted proxy names.
 """
 
-from __future__ import annotations
-
 import logging
 from enum import StrEnum
 from ipaddress import IPv6Address, ip_address, ip_network

@@ -8,8 +8,6 @@ further password is checked for COOL_OFF. A browser in which the person has sign
 a count of its own. Nothing is written while a client is refused, so a flood writes nothing.
 """
 
-from __future__ import annotations
-
 import logging
 import math
 import secrets

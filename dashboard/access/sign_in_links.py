@@ -3,8 +3,6 @@
 Opening a link does not use it up, so that a mail scanner costs nobody the link. Only `redeem` does.
 """
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Bars that count changes: of a day, of a strip, small enough for a table row."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 

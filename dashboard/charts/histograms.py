@@ -4,8 +4,6 @@ Widths are percent. Heights are pixels on a logarithmic scale, so that three lat
 130,000.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping

@@ -4,8 +4,6 @@ Changes too close together are merged into bands that count them, so a lane has 
 shapes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """A stretch of time as percent of a chart's width, its ticks, and bands of incidents."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Generic, TypeVar

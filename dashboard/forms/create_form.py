@@ -1,7 +1,5 @@
 """The form that creates a Lease."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

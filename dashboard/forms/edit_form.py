@@ -9,23 +9,8 @@ import msgspec
 from django import forms
 from django.http import QueryDict
 
+from dashboard.forms import fields
 from dashboard.forms.admin_form import AdminForm
-from dashboard.forms.fields import (
-    EXAMPLE,
-    MAX_PAIRS,
-    Collision,
-    DurationField,
-    MomentField,
-    PairsField,
-    Seen,
-    TextLine,
-    WholeNumber,
-    digest,
-    digest_of_value,
-    read_seen,
-    seen_of,
-    shown_fields,
-)
 from dashboard.parts.names import HolderView, shown_holder
 from leases.domain.edit import FieldEdit, HandOver, Release, term_of
 from leases.domain.lease import MAX_INT32, Lease
@@ -98,12 +83,14 @@ class EditForm(AdminForm):
     holder_identity = HolderField(
         label="Holder",
         required=False,
-        widget=TextLine(mono=True, spellcheck="false"),
+        widget=fields.TextLine(mono=True, spellcheck="false"),
         help_text="Empty names nobody. Whoever is named must run, or nobody acts until it expires.",
     )
-    acquire_time = MomentField(label="Acquired", help_text=f"UTC, such as {EXAMPLE}, or now.")
-    renew_time = MomentField(label="Renewed", help_text="now: the moment of writing.")
-    duration_seconds = DurationField(
+    acquire_time = fields.MomentField(
+        label="Acquired", help_text=f"UTC, such as {fields.EXAMPLE}, or now."
+    )
+    renew_time = fields.MomentField(label="Renewed", help_text="now: the moment of writing.")
+    duration_seconds = fields.DurationField(
         help_text="A dead holder is replaced after this long. Empty makes the Lease untimed."
     )
     transitions = forms.IntegerField(
@@ -111,7 +98,7 @@ class EditForm(AdminForm):
         required=False,
         min_value=0,
         max_value=MAX_INT32,
-        widget=WholeNumber(),
+        widget=fields.WholeNumber(),
         help_text="Number of changes of holder so far.",
         error_messages={
             "min_value": "The counter is 0 or more.",
@@ -123,38 +110,38 @@ class EditForm(AdminForm):
         label="Strategy",
         required=False,
         max_length=MAX_TYPED_HOLDER,
-        widget=TextLine(mono=True, list="strategies", spellcheck="false"),
+        widget=fields.TextLine(mono=True, list="strategies", spellcheck="false"),
         help_text="OldestEmulationVersion: the API server elects the holder.",
     )
     preferred_holder = forms.CharField(
         label="Preferred holder",
         required=False,
         max_length=MAX_TYPED_HOLDER,
-        widget=TextLine(mono=True, spellcheck="false"),
+        widget=fields.TextLine(mono=True, spellcheck="false"),
         help_text="The next holder of a coordinated election. Needs a strategy.",
     )
-    labels = PairsField(label="Labels", noun="label")
-    annotations = PairsField(label="Annotations", noun="annotation", lines=True)
+    labels = fields.PairsField(label="Labels", noun="label")
+    annotations = fields.PairsField(label="Annotations", noun="annotation", lines=True)
     seen = forms.CharField(required=False, widget=forms.HiddenInput, strip=False)
 
     current: Lease | None = None  # the Lease as it was read last
 
     @property
-    def was_shown(self) -> Seen | None:
-        return read_seen(self.data.get("seen", "")) if self.is_bound else None
+    def was_shown(self) -> fields.Seen | None:
+        return fields.read_seen(self.data.get("seen", "")) if self.is_bound else None
 
     @property
     def too_many(self) -> tuple[str, ...]:
         """The parts with more entries than the form shows."""
-        seen = read_seen(str(self["seen"].value() or ""))
-        return tuple(part for part in PAIRS if seen and len(getattr(seen, part)) > MAX_PAIRS)
+        seen = fields.read_seen(str(self["seen"].value() or ""))
+        return tuple(part for part in PAIRS if seen and len(getattr(seen, part)) > fields.MAX_PAIRS)
 
     def touched(self, name: str) -> bool:
         """Whether the person changed this field of the spec, and keeps the change."""
         seen = self.was_shown
         if seen is None or self.data.get(f"keep-{name}") == THEIRS:
             return False
-        return digest(self.data.get(name, "")) != seen.fields.get(name)
+        return fields.digest(self.data.get(name, "")) != seen.fields.get(name)
 
     def touched_pairs(self, part: str) -> dict[str, str | None]:
         """Return the keys that the person set, and (None) those that he removed.
@@ -163,16 +150,18 @@ class EditForm(AdminForm):
         """
         seen = self.was_shown
         shown: Mapping[str, str] = getattr(seen, part) if seen else {}
-        if seen is None or len(shown) > MAX_PAIRS:  # then the form shows none of them
+        if seen is None or len(shown) > fields.MAX_PAIRS:  # then the form shows none of them
             return {}
         typed: dict[str, str] = self.cleaned_data[part]
         found: dict[str, str | None] = {
             key: value
             for key, value in typed.items()
-            if shown.get(digest(key)) != digest_of_value(part, value)
+            if shown.get(fields.digest(key)) != fields.digest_of_value(part, value)
         }
-        sent = {digest(key) for key in typed}
-        found |= {key: None for key in self._present(part) if digest(key) in shown.keys() - sent}
+        sent = {fields.digest(key) for key in typed}
+        found |= {
+            key: None for key in self._present(part) if fields.digest(key) in shown.keys() - sent
+        }
         kept = (key for key in found if self.data.get(_keep(part, key)) != THEIRS)
         return {key: found[key] for key in kept}
 
@@ -198,9 +187,9 @@ class EditForm(AdminForm):
         labels, annotations = (self.touched_pairs(part) for part in PAIRS)
         return FieldEdit(spec=spec, labels=labels, annotations=annotations)
 
-    def collisions(self, current: Lease, *, moved: bool) -> tuple[Collision, ...]:
+    def collisions(self, current: Lease, *, moved: bool) -> tuple[fields.Collision, ...]:
         """Return the touched fields that somebody else changed; after a move, all that differ."""
-        seen, now, theirs = self.was_shown, seen_of(current), shown_fields(current)
+        seen, now, theirs = self.was_shown, fields.seen_of(current), fields.shown_fields(current)
         found = []
         for name, api in API_NAMES.items():
             yours = str(self.data.get(name, "")).strip()
@@ -209,7 +198,7 @@ class EditForm(AdminForm):
                 continue
             if moved or not (same or name in GUARDED_BY_TERM):
                 mine, other = shown_holder(yours), shown_holder(theirs[name])
-                found.append(Collision(name, api, mine, other, ("spec", api)))
+                found.append(fields.Collision(name, api, mine, other, ("spec", api)))
         for part in PAIRS:
             found += self._pairs_that_collide(part, current, seen, moved=moved)
         return tuple(found)
@@ -219,8 +208,8 @@ class EditForm(AdminForm):
         self.current = current
         data = QueryDict(mutable=True)
         data["reason"] = self.data.get("reason", "")
-        data["seen"] = seen_of(current).text
-        for name, shown in shown_fields(current).items():
+        data["seen"] = fields.seen_of(current).text
+        for name, shown in fields.shown_fields(current).items():
             data[name] = self.data.get(name, "") if self.touched(name) else shown
         for part in PAIRS:
             put_pairs(data, part, self._rebased_pairs(part, current))
@@ -232,7 +221,7 @@ class EditForm(AdminForm):
         """What the Lease says now in each touched field."""
         if self.current is None or not self.is_bound:
             return {}
-        shown = shown_fields(self.current)
+        shown = fields.shown_fields(self.current)
         return {name: shown_holder(shown[name]) for name in API_NAMES if self.touched(name)}
 
     def _rebased_pairs(self, part: str, current: Lease) -> list[tuple[str, str]]:
@@ -245,26 +234,26 @@ class EditForm(AdminForm):
         return list(present.items())
 
     def _pairs_that_collide(
-        self, part: str, current: Lease, seen: Seen | None, *, moved: bool
-    ) -> Iterator[Collision]:
+        self, part: str, current: Lease, seen: fields.Seen | None, *, moved: bool
+    ) -> Iterator[fields.Collision]:
         self.current = current
         present = getattr(current.metadata, part) or {}
         shown: Mapping[str, str] = getattr(seen, part) if seen else {}
         for key, yours in self.touched_pairs(part).items():
             theirs = present.get(key)
-            known = None if theirs is None else digest_of_value(part, theirs)
-            if yours != theirs and (moved or shown.get(digest(key)) != known):
+            known = None if theirs is None else fields.digest_of_value(part, theirs)
+            if yours != theirs and (moved or shown.get(fields.digest(key)) != known):
                 name = _keep(part, key).removeprefix("keep-")
                 sides = ["not set" if side is None else side for side in (yours, theirs)]
                 path = ("metadata", part, key)
-                yield Collision(name, f"{part}/{key}", sides[0], sides[1], path)
+                yield fields.Collision(name, f"{part}/{key}", sides[0], sides[1], path)
 
     def _present(self, part: str) -> Mapping[str, str]:
         return {} if self.current is None else getattr(self.current.metadata, part) or {}
 
 
 def _keep(part: str, key: str) -> str:
-    return f"keep-{part}-{digest(key)}"
+    return f"keep-{part}-{fields.digest(key)}"
 
 
 def put_pairs(data: QueryDict, part: str, pairs: list[tuple[str, str]]) -> None:
@@ -275,7 +264,7 @@ def put_pairs(data: QueryDict, part: str, pairs: list[tuple[str, str]]) -> None:
 def initial_of(lease: Lease) -> dict[str, Any]:
     """What the form shows of a Lease."""
     pairs = {part: list((getattr(lease.metadata, part) or {}).items()) for part in PAIRS}
-    return shown_fields(lease) | pairs | {"seen": seen_of(lease).text}
+    return fields.shown_fields(lease) | pairs | {"seen": fields.seen_of(lease).text}
 
 
 ANOTHER = ""
@@ -299,7 +288,7 @@ class HandOverForm(TermForm):
     other = HolderField(
         label="Another identity",
         required=False,
-        widget=TextLine(mono=True, spellcheck="false"),
+        widget=fields.TextLine(mono=True, spellcheck="false"),
         help_text="Exactly as the process calls itself, with its suffix.",
     )
 

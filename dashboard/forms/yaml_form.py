@@ -1,7 +1,5 @@
 """The YAML form: a whole Lease as text; what differs from the shown text is sent."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator

@@ -7,8 +7,6 @@ HTTP 403, which a browser's script cannot tell from a lost connection; here the 
 a code and a reason.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping

@@ -1,7 +1,5 @@
 """The messages of the sockets, as values that become JSON: docs/api.md says what they mean."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Literal

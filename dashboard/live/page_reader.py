@@ -1,7 +1,5 @@
 """Build the next frame for one open page from what the page shows."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Container, Iterable, Sequence
 from datetime import UTC, datetime

@@ -4,8 +4,6 @@ A page gets the difference between what it was last sent and the store's present
 skips what is out of date, and a page that comes back misses nothing. The public feed is numbered.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,14 +11,7 @@ from datetime import datetime
 
 from dashboard import clock
 from dashboard.access.rights import Right, TokenRight, UserRight
-from dashboard.live.messages import (
-    Counts,
-    Figures,
-    changes_message,
-    figures_of,
-    flatten,
-    flatten_all,
-)
+from dashboard.live import messages
 from dashboard.live.page_reader import HubView, PageReader
 from dashboard.live.shared_drawings import ClusterMenu, SharedRegions
 from dashboard.pages.nodes import NodeGrid, grids_of
@@ -108,8 +99,8 @@ class ClusterHub(HubView):
         self.menu = menu or ClusterMenu({store.cluster: store})
         self.shared = SharedRegions(self._report_failure)
         self.grids = grids_of(self)
-        self._counted: tuple[tuple[int, int], Counts] = ((-1, -1), {})
-        self._figured: tuple[int, Figures] = (-1, {})
+        self._counted: tuple[tuple[int, int], messages.Counts] = ((-1, -1), {})
+        self._figured: tuple[int, messages.Figures] = (-1, {})
         self.pages: set[PageReader] = set()
         self.turn = asyncio.Lock()  # one page at a time, so that the watch is read in between
         self._ticks = 0
@@ -162,8 +153,8 @@ class ClusterHub(HubView):
         self, now: datetime, changes: Sequence[Change] = (), incidents: Sequence[Incident] = ()
     ) -> None:
         if self.feeds:
-            counts = flatten(self.store.counts())
-            frame = changes_message(
+            counts = messages.flatten(self.store.counts())
+            frame = messages.changes_message(
                 seq=self.seq, now=now, changes=changes, counts=counts, incidents=incidents
             )
             for feed in self.feeds:
@@ -206,11 +197,11 @@ class ClusterHub(HubView):
         seq, tick = self._fetch_again
         return feed <= seq and self._ticks < tick
 
-    def counts(self, now: datetime) -> Counts:
+    def counts(self, now: datetime) -> messages.Counts:
         """The counts, made once for all pages."""
         stamp = self.store.seq, len(self.flappers.at(self.store.connection.as_of(now)))
         if self._counted[0] != stamp:
-            counts = flatten_all(self.store.counts(), self.store.excused())
+            counts = messages.flatten_all(self.store.counts(), self.store.excused())
             counts["flapping"] = stamp[1]
             self._counted = (stamp, counts)
         return self._counted[1]
@@ -229,10 +220,10 @@ class ClusterHub(HubView):
             for grid in self.grids.values():
                 await grid.stop()
 
-    def figures(self) -> Figures:
+    def figures(self) -> messages.Figures:
         """The key figures with their captions, made once for all pages."""
         if self._figured[0] != self.store.seq:
-            self._figured = (self.store.seq, figures_of(self.store))
+            self._figured = (self.store.seq, messages.figures_of(self.store))
         return self._figured[1]
 
     def tick(self, now: datetime) -> None:
@@ -265,8 +256,8 @@ class ClusterHub(HubView):
 
     def hello(self, now: datetime) -> str:
         """The first frame of a reader: the current number and counts."""
-        return changes_message(
-            seq=self.seq, now=now, changes=(), counts=flatten(self.store.counts())
+        return messages.changes_message(
+            seq=self.seq, now=now, changes=(), counts=messages.flatten(self.store.counts())
         )
 
 

@@ -3,8 +3,6 @@
 The HTML is the same for everybody; what a role may do shows through `<body data-may-edit>`.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Callable, Collection, Mapping

@@ -1,7 +1,5 @@
 """Copy what a restore needs into one file, and back."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil

@@ -3,8 +3,6 @@
 Examine one cluster: reach, sign-in, clock, rights, watch.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Callable

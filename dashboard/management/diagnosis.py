@@ -1,7 +1,5 @@
 """What `doctor` finds in the settings, the machine and the database."""
 
-from __future__ import annotations
-
 import atexit
 import errno
 import http.client
@@ -28,14 +26,7 @@ from django.db.utils import ConnectionHandler
 
 from dashboard.config import PREFIX, VERSION, Config, ConfigError, load
 from dashboard.health import VERSION_HEADER
-from dashboard.serving.data_directory import (
-    BadDataDirectory,
-    BadSecretKey,
-    known_migrations,
-    open_data_directory,
-    secret_key,
-    unknown_migrations,
-)
+from dashboard.serving import data_directory
 from leases.kube.http_session import advise
 from leases.wire.status import ApiError
 
@@ -94,15 +85,15 @@ def set_bad_settings_aside(environ: MutableMapping[str, str]) -> list[Finding]:
             del environ[name]
     config = load(environ)
     try:
-        data = open_data_directory(config.data)
+        data = data_directory.open_data_directory(config.data)
         if not config.secret_key:
-            secret_key(data)
-    except BadDataDirectory as error:
+            data_directory.secret_key(data)
+    except data_directory.BadDataDirectory as error:
         findings.append(_problem(DATA, str(error)))
         instead = tempfile.mkdtemp(prefix="leaseboard-doctor-")
         atexit.register(shutil.rmtree, instead, ignore_errors=True)
         environ["LEASEBOARD_DATA"] = instead
-    except BadSecretKey as error:
+    except data_directory.BadSecretKey as error:
         findings.append(_problem("secret key", str(error)))
         environ["LEASEBOARD_SECRET_KEY"] = secrets.token_urlsafe(50)
     return findings
@@ -371,7 +362,7 @@ def _check_writable(database: sqlite3.Connection, file: Path) -> list[Finding]:
 
 
 def _migration_findings(applied: list[tuple[str, str]]) -> list[Finding]:
-    unknown = unknown_migrations(applied)
+    unknown = data_directory.unknown_migrations(applied)
     if unknown:
         return [
             Finding(
@@ -384,7 +375,7 @@ def _migration_findings(applied: list[tuple[str, str]]) -> list[Finding]:
         return [
             Finding(check=DATABASE, level=Level.OK, found="It is empty; serve makes its tables.")
         ]
-    waiting = known_migrations() - set(applied)
+    waiting = data_directory.known_migrations() - set(applied)
     if waiting:
         return [
             Finding(

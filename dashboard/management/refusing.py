@@ -1,7 +1,5 @@
 """What commands share: bad input is one sentence and exit code 1; ports and paths."""
 
-from __future__ import annotations
-
 from argparse import ArgumentTypeError
 from pathlib import Path
 from typing import Any, NoReturn

@@ -3,8 +3,6 @@
 The OpenAPI 3.1 document of Leaseboard's own JSON, made of api_answers.yaml and the URL conf.
 """
 
-from __future__ import annotations
-
 import re
 from enum import StrEnum
 from functools import cache

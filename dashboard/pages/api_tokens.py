@@ -1,7 +1,5 @@
 """API tokens: a person makes and revokes own ones; an admin sees all."""
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 from typing import Any, cast
 

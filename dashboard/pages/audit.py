@@ -1,7 +1,5 @@
 """The audit trail: every write through Leaseboard, newest first; and one of them."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Any, cast
 from urllib.parse import urlencode

@@ -1,7 +1,5 @@
 """Badges: pictures of the present state, by links that admins make and revoke."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 from datetime import datetime

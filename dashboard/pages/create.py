@@ -3,8 +3,6 @@
 Source: client-go's leaderelection.go; its default retry period is 2 s.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping
 from datetime import datetime

@@ -1,7 +1,5 @@
 """The answers to refused and failed requests."""
 
-from __future__ import annotations
-
 import sys
 
 from django.conf import settings

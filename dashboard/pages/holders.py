@@ -1,7 +1,5 @@
 """The list of holders, and what goes down with each: filter, sort, page."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -15,39 +13,12 @@ from dashboard import clock
 from dashboard.access.guards import ClusterRequest, viewer_required
 from dashboard.charts.lanes import Spell, spells
 from dashboard.charts.time_axis import Scale
-from dashboard.parts import responses
+from dashboard.parts import holdings, names, responses
 from dashboard.parts.change_sentence import feed_reached
 from dashboard.parts.formatting import age, capitalized, counted, percent, span_of, thousands, when
-from dashboard.parts.holdings import (
-    DOWN,
-    HELD,
-    HOST,
-    IDENTITY,
-    KINDS,
-    NAME,
-    NOW,
-    PAST,
-    TERMS,
-    Figures,
-    FoundHolders,
-    HolderFilter,
-    HolderSummary,
-    holdings_of,
-    host_of,
-    read_holder_filter,
-)
 from dashboard.parts.key_figures import Kpi, unread
 from dashboard.parts.lease_row import lease_url
 from dashboard.parts.list_controls import KIND_LABELS, Chip, ListLinks
-from dashboard.parts.names import (
-    HolderView,
-    ShownName,
-    holder_parameter,
-    holder_view,
-    part_of,
-    shown_holder,
-    shown_name,
-)
 from dashboard.parts.time_range import RANGES, range_label
 from dashboard.parts.url_parameters import BadFilter, typed
 from leases.domain.lease import ObjectName
@@ -58,7 +29,7 @@ from leases.tracking.tracked_lease import Tracked
 from leases.wire.microtime import microtime_or_none
 
 
-def holder_item(cluster: str, holder: HolderSummary, *, held: int) -> dict[str, Any]:
+def holder_item(cluster: str, holder: holdings.HolderSummary, *, held: int) -> dict[str, Any]:
     return {
         "cluster": cluster,
         "holder": holder.name,
@@ -87,7 +58,7 @@ IDENTITIES = 12
 LANES = 8  # Leases of one holder whose terms are drawn
 
 
-def drawn_leases(page: Iterable[HolderSummary]) -> list[ObjectName]:
+def drawn_leases(page: Iterable[holdings.HolderSummary]) -> list[ObjectName]:
     """The Leases whose terms are needed to draw these holders."""
     keys: dict[ObjectName, None] = {}
     for holder in page:
@@ -98,10 +69,10 @@ def drawn_leases(page: Iterable[HolderSummary]) -> list[ObjectName]:
 
 def holder_rows(
     cluster: str,
-    page: Sequence[HolderSummary],
+    page: Sequence[holdings.HolderSummary],
     lives: Mapping[ObjectName, Life],
     *,
-    wanted: HolderFilter,
+    wanted: holdings.HolderFilter,
     held: int,
     scale: Scale,
     now: datetime,
@@ -120,16 +91,16 @@ def _terms(
     found: dict[str, list[tuple[datetime, datetime]]] = {}
     for life in lives:
         for term in life.terms:
-            name = term.holder if group == IDENTITY else host_of(term.holder)
+            name = term.holder if group == holdings.IDENTITY else holdings.host_of(term.holder)
             found.setdefault(name, []).append((term.since, term.until or now))
     return found
 
 
 def _row(
     cluster: str,
-    holder: HolderSummary,
+    holder: holdings.HolderSummary,
     terms: Sequence[tuple[datetime, datetime]],
-    wanted: HolderFilter,
+    wanted: holdings.HolderFilter,
     held: int,
     scale: Scale,
     now: datetime,
@@ -137,18 +108,18 @@ def _row(
     identities = [name for name in list(holder.identities)[:IDENTITIES] if name != holder.name]
     said, phase = _said(holder, wanted.group, now)
     drawn = spells(terms, scale)
-    holds = sorted(holder.holds, key=lambda one: (one.phase in HELD, one.key))
-    which = {"holder": holder_parameter(holder.name)}
+    holds = sorted(holder.holds, key=lambda one: (one.phase in holdings.HELD, one.key))
+    which = {"holder": names.holder_parameter(holder.name)}
     # History finds whole identities, or parts of them.
-    found_by = which if wanted.group == IDENTITY else {"q": part_of(holder.name)}
+    found_by = which if wanted.group == holdings.IDENTITY else {"q": names.part_of(holder.name)}
     time = {"range": wanted.range}
-    key = shown_holder(holder.name)
+    key = names.shown_holder(holder.name)
     return {
         "key": key,
-        "view": holder_view(holder.name) or HolderView(key, key, "", "", 1),
+        "view": names.holder_view(holder.name) or names.HolderView(key, key, "", "", 1),
         "said": said,
         "phase": phase,
-        "identities": tuple(filter(None, map(holder_view, identities))),
+        "identities": tuple(filter(None, map(names.holder_view, identities))),
         "identity_count": len(holder.identities),
         "takes_down": holder.takes_down,
         "share": percent(holder.takes_down, held) if holder.takes_down else "",
@@ -164,7 +135,7 @@ def _row(
     }
 
 
-def _said(holder: HolderSummary, group: str, now: datetime) -> tuple[str, str]:
+def _said(holder: holdings.HolderSummary, group: str, now: datetime) -> tuple[str, str]:
     """A remark about the holder, and the phase that colours it."""
     heartbeat = holder.heartbeat
     if heartbeat is not None:
@@ -180,16 +151,16 @@ def _said(holder: HolderSummary, group: str, now: datetime) -> tuple[str, str]:
     expired = [one for one in holder.holds if one.phase is Phase.EXPIRED]
     if expired:
         return f"still named by {counted(len(expired), 'expired Lease')}", "expired"
-    if group == IDENTITY and host_of(holder.name) != holder.name:
-        return f"on {shown_holder(host_of(holder.name))}", ""
+    if group == holdings.IDENTITY and holdings.host_of(holder.name) != holder.name:
+        return f"on {names.shown_holder(holdings.host_of(holder.name))}", ""
     return "", ""
 
 
-def _chip(cluster: str, tracked: Tracked) -> dict[str, str | ShownName]:
+def _chip(cluster: str, tracked: Tracked) -> dict[str, str | names.ShownName]:
     plain = tracked.phase in (Phase.HELD, Phase.UNTIMED)
     return {
         "name": tracked.key.name,
-        "shown": shown_name(cluster, tracked.key),
+        "shown": names.shown_name(cluster, tracked.key),
         "url": lease_url(cluster, tracked.key),
         "phase": "" if plain else tracked.phase.value,
         "title": f"{tracked.key}, {tracked.kind.value}, {tracked.phase.value}",
@@ -214,11 +185,16 @@ def _lane_says(drawn: Sequence[Spell], scale: Scale) -> str:
 
 
 def holder_board(
-    path: str, wanted: HolderFilter, found: FoundHolders, now: datetime, *, known: bool
+    path: str,
+    wanted: holdings.HolderFilter,
+    found: holdings.FoundHolders,
+    now: datetime,
+    *,
+    known: bool,
 ) -> dict[str, Any]:
     """Make the controls; `path` is the page's own. Without `known`, no list was read yet."""
     links = ListLinks(path, wanted)
-    columns = {NAME: "Holder", DOWN: "Takes down", TERMS: "Terms"}
+    columns = {holdings.NAME: "Holder", holdings.DOWN: "Takes down", holdings.TERMS: "Terms"}
     figures = _kpis(links.url, wanted, found.figures)
     return {
         "text": wanted.text,
@@ -237,9 +213,9 @@ def holder_board(
 
 
 def _choices(links: ListLinks) -> list[tuple[str, list[Chip]]]:
-    groups = {HOST: "By host or pod", IDENTITY: "By identity"}
-    holds = {"": "All", NOW: "Hold now", PAST: "Held before"}
-    kinds = [links.chip(KIND_LABELS[kind], "kinds", (kind,)) for kind in KINDS]
+    groups = {holdings.HOST: "By host or pod", holdings.IDENTITY: "By identity"}
+    holds = {"": "All", holdings.NOW: "Hold now", holdings.PAST: "Held before"}
+    kinds = [links.chip(KIND_LABELS[kind], "kinds", (kind,)) for kind in holdings.KINDS]
     return [
         ("Group", [links.chip(label, "group", value) for value, label in groups.items()]),
         ("Which", [links.chip(label, "holds", value) for value, label in holds.items()]),
@@ -252,9 +228,9 @@ def _cut(since: datetime, now: datetime) -> str:
     return f"More happened than is read at once: terms before {when(since, now)} are left out"
 
 
-def _kpis(url: Any, wanted: HolderFilter, figures: Figures) -> tuple[Kpi, ...]:
+def _kpis(url: Any, wanted: holdings.HolderFilter, figures: holdings.Figures) -> tuple[Kpi, ...]:
     largest = figures.largest
-    view = holder_view(largest.name) if largest else None
+    view = names.holder_view(largest.name) if largest else None
     down = largest.takes_down if largest else 0
     share = f", {percent(down, figures.held)}" if figures.held else ""
     stranded = figures.stranded
@@ -263,19 +239,19 @@ def _kpis(url: Any, wanted: HolderFilter, figures: Figures) -> tuple[Kpi, ...]:
             label="Largest holder",
             value=((view.short if view else "none", ""),),
             detail=f"{thousands(down)} of {counted(figures.held, 'held Lease')}{share}",
-            url=url(text=part_of(largest.name) if largest else "", holds=""),
+            url=url(text=names.part_of(largest.name) if largest else "", holds=""),
         ),
         Kpi(
             label="Holders now",
             value=((thousands(figures.holders_now), ""),),
             detail=f"of {thousands(figures.holders)} seen in {range_label(wanted.range)}",
-            url=url(text="", holds=NOW),
+            url=url(text="", holds=holdings.NOW),
         ),
         Kpi(
             label="Held by a dead node",
             value=((thousands(stranded), ""),),
             detail="by the node's name; Pods are not read",
-            url=url(text="", holds=NOW),
+            url=url(text="", holds=holdings.NOW),
             phase="expired" if stranded else "",
             bad=bool(stranded),
         ),
@@ -283,19 +259,19 @@ def _kpis(url: Any, wanted: HolderFilter, figures: Figures) -> tuple[Kpi, ...]:
             label="Only ever one host",
             value=((thousands(figures.single), ""),),
             detail=f"held Leases without another in {range_label(wanted.range)}",
-            url=url(text="", holds=NOW),
+            url=url(text="", holds=holdings.NOW),
         ),
     )
 
 
-def _says(wanted: HolderFilter) -> str:
+def _says(wanted: holdings.HolderFilter) -> str:
     said = []
     if wanted.text:
         said.append(f"contains {wanted.text}")
     if wanted.kinds:
         said.append(f"kind is {' or '.join(wanted.kinds)}")
     if wanted.holds:
-        said.append("holds something now" if wanted.holds == NOW else "holds nothing now")
+        said.append("holds something now" if wanted.holds == holdings.NOW else "holds nothing now")
     return capitalized(", ".join(said))
 
 
@@ -309,10 +285,10 @@ def holders(request: ClusterRequest, cluster: str) -> HttpResponse:
     now = request.cluster.as_of(clock.now())
     try:
         answer_as = responses.read_format(request)
-        wanted = read_holder_filter(request.GET)
+        wanted = holdings.read_holder_filter(request.GET)
     except BadFilter as error:
         return _refuse(request, str(error))
-    found = holdings_of(request.cluster.store).find(wanted, now)
+    found = holdings.holdings_of(request.cluster.store).find(wanted, now)
     if answer_as == "json":
         return _json(request, cluster, wanted, found)
     scale = Scale(now - RANGES[wanted.range], now)
@@ -336,7 +312,10 @@ def holders(request: ClusterRequest, cluster: str) -> HttpResponse:
 
 
 def _json(
-    request: ClusterRequest, cluster: str, wanted: HolderFilter, found: FoundHolders
+    request: ClusterRequest,
+    cluster: str,
+    wanted: holdings.HolderFilter,
+    found: holdings.FoundHolders,
 ) -> HttpResponse:
     return responses.items(
         [holder_item(cluster, holder, held=found.figures.held) for holder in found.page],
@@ -351,8 +330,8 @@ def _json(
 def _refuse(request: ClusterRequest, error: str) -> HttpResponse:
     if request.GET.get("format") not in (None, "", "html"):
         return responses.json({"error": error}, status=400)
-    now, everything = request.cluster.as_of(clock.now()), HolderFilter()
-    found = holdings_of(request.cluster.store).find(everything, now)
+    now, everything = request.cluster.as_of(clock.now()), holdings.HolderFilter()
+    found = holdings.holdings_of(request.cluster.store).find(everything, now)
     known = request.cluster.store.known
     usual = holder_board(request.path, everything, found, now, known=known)
     board = usual | {"text": typed(request.GET, "q")}

@@ -5,8 +5,6 @@ MAX_MATCHES candidates are read together, so that they can be filtered by phase 
 sorted. Of more, only one page is read, in the order of names.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
@@ -22,19 +20,11 @@ from dashboard import clock
 from dashboard.access.guards import ClusterRequest, viewer_required
 from dashboard.board import running_board
 from dashboard.feed import Flappers
-from dashboard.parts import responses
+from dashboard.parts import lease_filter, responses
 from dashboard.parts.as_of import blind_at, why_blind
 from dashboard.parts.flapping import flappers_of
 from dashboard.parts.formatting import age, shortened, thousands, when
 from dashboard.parts.key_figures import unwatched_by_hour
-from dashboard.parts.lease_filter import (
-    RANGES,
-    FoundLeases,
-    LeaseFilter,
-    find,
-    read_filter,
-    typed_texts,
-)
 from dashboard.parts.lease_row import ABANDONED, MAY_BE_VACANT, lease_url, row_view
 from dashboard.parts.list_controls import LeaseLinks, ListLinks, board
 from dashboard.parts.names import holder_view, is_held_by, shown_name
@@ -110,7 +100,7 @@ class FoundAsOf(msgspec.Struct, frozen=True, kw_only=True):
     abandoned: int = 0  # before the filter by it; only if `whole`
 
 
-def find_as_of(store: Store, wanted: LeaseFilter, at: datetime) -> FoundAsOf:
+def find_as_of(store: Store, wanted: lease_filter.LeaseFilter, at: datetime) -> FoundAsOf:
     """Find one page. Raises BadFilter for a filter that would have to read too many Leases."""
     if wanted.labels:
         raise BadFilter("labels cannot be asked of the past: history keeps none. Leave them out.")
@@ -144,7 +134,9 @@ def find_as_of(store: Store, wanted: LeaseFilter, at: datetime) -> FoundAsOf:
     )
 
 
-def _absent(store: Store, wanted: LeaseFilter, there: Collection[ObjectName], at: datetime) -> int:
+def _absent(
+    store: Store, wanted: lease_filter.LeaseFilter, there: Collection[ObjectName], at: datetime
+) -> int:
     """Count the Leases of today that match by name and kind and were created later."""
     if wanted.holder:
         return 0  # their holder at that time is unknown
@@ -159,7 +151,7 @@ def _absent(store: Store, wanted: LeaseFilter, there: Collection[ObjectName], at
 
 
 def _one_page(
-    store: Store, wanted: LeaseFilter, names: Sequence[ObjectName], at: datetime
+    store: Store, wanted: lease_filter.LeaseFilter, names: Sequence[ObjectName], at: datetime
 ) -> FoundAsOf:
     if wanted.phases or wanted.holder or wanted.text or wanted.abandoned:
         raise BadFilter(
@@ -171,7 +163,7 @@ def _one_page(
     return FoundAsOf(page=page, number=number, total=len(names), whole=False, phases={})
 
 
-def _names(store: Store, wanted: LeaseFilter, at: datetime) -> list[ObjectName]:
+def _names(store: Store, wanted: lease_filter.LeaseFilter, at: datetime) -> list[ObjectName]:
     living = store.select(wanted.kinds or tuple(Kind), tuple(Phase))
     names = [lease.key for lease in living]
     gone = gone_since(store.cluster, at, wanted.kinds)
@@ -182,7 +174,7 @@ def _names(store: Store, wanted: LeaseFilter, at: datetime) -> list[ObjectName]:
     return names
 
 
-def _matches(state: State, wanted: LeaseFilter) -> bool:
+def _matches(state: State, wanted: lease_filter.LeaseFilter) -> bool:
     holder = state.standing.holder or ""
     if wanted.holder and not is_held_by(wanted.holder)(holder):
         return False
@@ -242,7 +234,7 @@ def _excuse(state: State) -> str:
 
 def board_as_of(
     path: str,
-    wanted: LeaseFilter,
+    wanted: lease_filter.LeaseFilter,
     found: FoundAsOf,
     *,
     at: datetime,
@@ -305,7 +297,7 @@ TEMPLATES = ("leases/as_of.html", "leases/_rows_as_of.html")
 def leases_as_of(
     request: ClusterRequest,
     cluster: str,
-    wanted: LeaseFilter,
+    wanted: lease_filter.LeaseFilter,
     *,
     now: datetime,
     answer_as: str,
@@ -327,16 +319,16 @@ def refuse_as_of(request: ClusterRequest, refused: BadFilter) -> HttpResponse:
     """Refuse an instant or a filter, and keep what was typed."""
     now, query = clock.now(), request.GET
     nothing = FoundAsOf(page=[], number=1, total=0, whole=True, phases={})
-    everything = LeaseFilter(at=now)
+    everything = lease_filter.LeaseFilter(at=now)
     usual = board_as_of(request.path, everything, nothing, at=now, now=now, blind=None)
-    kept = usual | {"at": typed(query, "at"), "wanted": typed_texts(query)}
+    kept = usual | {"at": typed(query, "at"), "wanted": lease_filter.typed_texts(query)}
     context = {"board": kept, "error": str(refused), "bad": refused.parameter}
     return responses.page(request, *TEMPLATES, context, status=400)
 
 
 def _json(
     request: ClusterRequest,
-    wanted: LeaseFilter,
+    wanted: lease_filter.LeaseFilter,
     found: FoundAsOf,
     at: datetime,
     now: datetime,
@@ -362,7 +354,7 @@ def leases(request: ClusterRequest, cluster: str) -> HttpResponse:
     now = clock.now()
     try:
         answer_as = responses.read_format(request)
-        wanted = read_filter(request.GET)
+        wanted = lease_filter.read_filter(request.GET)
         if request.GET.get("at"):
             return leases_as_of(request, cluster, wanted, now=now, answer_as=answer_as)
     except BadFilter as error:
@@ -372,7 +364,7 @@ def leases(request: ClusterRequest, cluster: str) -> HttpResponse:
     as_of = request.cluster.as_of(now)
     flappers = flappers_of(cluster, as_of)
     busy = partial(_changes_of, activity, wanted.range, now)
-    found = find(store, wanted, flapping=flappers, busy=busy)
+    found = lease_filter.find(store, wanted, flapping=flappers, busy=busy)
     if answer_as == "json":
         return _json_now(request, cluster, wanted, found, flappers, now)
     unwatched = unwatched_by_hour(activity.watched, now)
@@ -397,7 +389,7 @@ def leases(request: ClusterRequest, cluster: str) -> HttpResponse:
 
 def _changes_of(activity: Activity, name: str, now: datetime) -> Mapping[ObjectName, int]:
     """The number of changes in a range, by Lease. Hours count whole, but the last one."""
-    length = RANGES[name]
+    length = lease_filter.RANGES[name]
     if length <= HOUR:
         return activity.last_hour.totals(now - length)
     return activity.totals(now, hours=length // HOUR)
@@ -418,11 +410,11 @@ def _refuse(request: ClusterRequest, refused: BadFilter) -> HttpResponse:
         return responses.json({"error": error}, status=400)
     if request.GET.get("at"):
         return refuse_as_of(request, refused)
-    everything, store = LeaseFilter(), request.cluster.store
+    everything, store = lease_filter.LeaseFilter(), request.cluster.store
     flappers = flappers_of(request.cluster.name, request.cluster.as_of(clock.now()))
-    found = find(store, everything, flapping=flappers)
+    found = lease_filter.find(store, everything, flapping=flappers)
     usual = board(request.path, everything, found, store.namespaces())
-    kept = usual | {"wanted": typed_texts(request.GET)}
+    kept = usual | {"wanted": lease_filter.typed_texts(request.GET)}
     context = {"board": kept, "error": error}
     return responses.page(request, *LIST_TEMPLATES, context, status=400)
 
@@ -430,8 +422,8 @@ def _refuse(request: ClusterRequest, refused: BadFilter) -> HttpResponse:
 def _json_now(
     request: ClusterRequest,
     cluster: str,
-    wanted: LeaseFilter,
-    found: FoundLeases,
+    wanted: lease_filter.LeaseFilter,
+    found: lease_filter.FoundLeases,
     flappers: Flappers,
     now: datetime,
 ) -> HttpResponse:

@@ -4,8 +4,6 @@ Slots are ordered by group and name. A new heartbeat is appended, a deleted one 
 empty. After some of both, the grid is ordered again as the next generation.
 """
 
-from __future__ import annotations
-
 import asyncio
 import struct
 import time

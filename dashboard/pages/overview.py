@@ -1,7 +1,5 @@
 """The overview: is anything wrong, and what just happened? And the ways to it."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 from datetime import datetime, timedelta

@@ -1,7 +1,5 @@
 """Who has an account: add somebody, give a role, reset a password, end sessions, deactivate."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any, cast

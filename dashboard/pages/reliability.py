@@ -1,7 +1,5 @@
 """How reliable were elections: time without a holder and failovers, against an objective."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import MAXYEAR, MINYEAR, date, datetime, timedelta
@@ -19,23 +17,12 @@ from django.views.decorators.http import require_POST, require_safe
 from dashboard import clock
 from dashboard.access.guards import ClusterRequest, check_edit, viewer_required
 from dashboard.charts.bars import DayBars, day_bars
-from dashboard.parts import responses
+from dashboard.parts import responses, url_parameters
 from dashboard.parts.formatting import age, counted, when
 from dashboard.parts.lease_filter import PAGE_SIZE
 from dashboard.parts.lease_row import lease_url
 from dashboard.parts.list_controls import ListLinks
 from dashboard.parts.names import ShownName, shown_name
-from dashboard.parts.url_parameters import (
-    LARGEST_PAGE,
-    BadFilter,
-    ListFilter,
-    number,
-    one_of,
-    page_number,
-    quoted,
-    text,
-    typed,
-)
 from leases.actions.overrides import set_objective
 from leases.domain.figures import (
     DAY,
@@ -69,7 +56,7 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _YEARS = range(MINYEAR + 1, MAXYEAR)
 
 
-class ReliabilityFilter(ListFilter, frozen=True, kw_only=True):
+class ReliabilityFilter(url_parameters.ListFilter, frozen=True, kw_only=True):
     """`day` is any day of the period, "" for the current one; `objective` "" for the default."""
 
     PARAMETERS = {
@@ -96,14 +83,16 @@ class ReliabilityFilter(ListFilter, frozen=True, kw_only=True):
 def read_reliability_filter(query: QueryDict) -> ReliabilityFilter:
     """Raises BadFilter."""
     return ReliabilityFilter(
-        period=one_of(query, "period", PERIODS),
+        period=url_parameters.one_of(query, "period", PERIODS),
         day=_day(query),
-        by=one_of(query, "by", BY),
-        namespace=text(query, "namespace"),
-        lease=text(query, "lease"),
+        by=url_parameters.one_of(query, "by", BY),
+        namespace=url_parameters.text(query, "namespace"),
+        lease=url_parameters.text(query, "lease"),
         objective=_objective(query),
-        page=page_number(query),
-        limit=number(query, "limit", default=PAGE_SIZE, largest=LARGEST_PAGE),
+        page=url_parameters.page_number(query),
+        limit=url_parameters.number(
+            query, "limit", default=PAGE_SIZE, largest=url_parameters.LARGEST_PAGE
+        ),
     )
 
 
@@ -116,23 +105,27 @@ def read_percent(value: str) -> float:
 
 
 def _objective(query: QueryDict) -> str:
-    value = text(query, "objective")
+    value = url_parameters.text(query, "objective")
     if value:
         try:
             read_percent(value)
         except ValueError as error:
-            raise BadFilter(f"objective cannot be {quoted(value)}: {error}.") from error
+            raise url_parameters.BadFilter(
+                f"objective cannot be {url_parameters.quoted(value)}: {error}."
+            ) from error
     return value
 
 
 def _day(query: QueryDict) -> str:
-    value = text(query, "date")
+    value = url_parameters.text(query, "date")
     try:
         good = not value or (_DATE.fullmatch(value) and date.fromisoformat(value).year in _YEARS)
     except ValueError:
         good = False
     if not good:
-        raise BadFilter(f"date cannot be {quoted(value)}: write a day, such as 2026-11-20.")
+        raise url_parameters.BadFilter(
+            f"date cannot be {url_parameters.quoted(value)}: write a day, such as 2026-11-20."
+        )
     return value
 
 
@@ -276,7 +269,7 @@ def reliability(request: ClusterRequest, cluster: str) -> HttpResponseBase:
     try:
         answer_as = responses.read_format(request, FORMATS)
         wanted = read_reliability_filter(request.GET)
-    except BadFilter as error:
+    except url_parameters.BadFilter as error:
         return _refuse(request, error, now)
     objective = _chosen_objective(cluster, wanted)
     period, since = wanted.length, wanted.first_day(now)
@@ -317,7 +310,9 @@ def objective(request: ClusterRequest, cluster: str) -> HttpResponseBase:
     try:
         percent = read_percent(value)
     except ValueError as error:
-        refused = BadFilter(f"objective cannot be {quoted(value)}: {error}.")
+        refused = url_parameters.BadFilter(
+            f"objective cannot be {url_parameters.quoted(value)}: {error}."
+        )
         return _refuse(request, refused, clock.now(), default=True)
     set_objective(user=cast("User", request.user), cluster=cluster, percent=percent, at=clock.now())
     messages.success(request, f"The objective of {cluster} is {percent:g} % from now on.")
@@ -444,7 +439,7 @@ def _span(since: date, following: date) -> str:
 
 def _refuse(
     request: ClusterRequest,
-    refused: BadFilter,
+    refused: url_parameters.BadFilter,
     now: datetime,
     *,
     default: bool = False,
@@ -455,8 +450,11 @@ def _refuse(
         return responses.json({"error": error}, status=400)
     usual = ReliabilityFilter()
     context = _around(request, usual, _chosen_objective(request.cluster.name, usual), now)
-    context["given"] = {name: typed(request.GET, name) for name in TYPED}
+    context["given"] = {name: url_parameters.typed(request.GET, name) for name in TYPED}
     context |= {"error": error, "bad": refused.parameter}
     if default:
-        context |= {"bad": "default", "default_objective": typed(request.POST, "objective")}
+        context |= {
+            "bad": "default",
+            "default_objective": url_parameters.typed(request.POST, "objective"),
+        }
     return responses.page(request, *TEMPLATES, context, status=400)

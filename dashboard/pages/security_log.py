@@ -1,7 +1,5 @@
 """The security log, newest first."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Any, cast
 from urllib.parse import urlencode
@@ -16,17 +14,7 @@ from dashboard import clock
 from dashboard.access.guards import ClusterRequest, check_view
 from dashboard.access.roles import READ_SECURITY_LOG
 from dashboard.access.security_log import OK, SecurityEvent
-from dashboard.parts import responses
-from dashboard.parts.url_parameters import (
-    BadFilter,
-    number,
-    one_of,
-    page_number,
-    read_moment,
-    text,
-    typed,
-    write_moment,
-)
+from dashboard.parts import responses, url_parameters
 from leases.history import security_records
 from leases.history.security_records import SecurityFilter
 
@@ -76,9 +64,9 @@ def _list(request: ClusterRequest) -> HttpResponseBase:
     try:
         answer_as = responses.read_format(request, FORMATS)
         wanted = _read_filter(request.GET, now)
-        limit = number(request.GET, "limit", default=PER_PAGE, largest=LARGEST_PAGE)
-        page = page_number(request.GET)
-    except BadFilter as refused:
+        limit = url_parameters.number(request.GET, "limit", default=PER_PAGE, largest=LARGEST_PAGE)
+        page = url_parameters.page_number(request.GET)
+    except url_parameters.BadFilter as refused:
         return _refuse(request, refused)
     if answer_as in EXPORTS:
         lines, content_type = EXPORTS[answer_as]
@@ -106,13 +94,13 @@ def _list(request: ClusterRequest) -> HttpResponseBase:
 
 
 def _read_filter(query: QueryDict, now: datetime) -> SecurityFilter:
-    until = read_moment(query.get("until", ""), "until", now)
+    until = url_parameters.read_moment(query.get("until", ""), "until", now)
     return SecurityFilter(
-        event=one_of(query, "event", ("", *SecurityEvent)),
-        who=text(query, "who"),
-        address=text(query, "address"),
-        text=text(query, "q"),
-        since=read_moment(query.get("since", ""), "since", until or now),
+        event=url_parameters.one_of(query, "event", ("", *SecurityEvent)),
+        who=url_parameters.text(query, "who"),
+        address=url_parameters.text(query, "address"),
+        text=url_parameters.text(query, "q"),
+        since=url_parameters.read_moment(query.get("since", ""), "since", until or now),
         until=until,
     )
 
@@ -124,8 +112,8 @@ def _texts(wanted: SecurityFilter) -> dict[str, str]:
         "who": wanted.who,
         "address": wanted.address,
         "q": wanted.text,
-        "since": write_moment(wanted.since),
-        "until": write_moment(wanted.until),
+        "since": url_parameters.write_moment(wanted.since),
+        "until": url_parameters.write_moment(wanted.until),
     }
     return {name: value for name, value in texts.items() if value}
 
@@ -142,11 +130,11 @@ def _controls(kept: dict[str, str]) -> dict[str, Any]:
     }
 
 
-def _refuse(request: ClusterRequest, refused: BadFilter) -> HttpResponseBase:
+def _refuse(request: ClusterRequest, refused: url_parameters.BadFilter) -> HttpResponseBase:
     if request.GET.get("format") not in (None, "", "html"):
         return responses.json({"error": str(refused)}, status=400)
     context = _controls({}) | {
-        "board": {name: typed(request.GET, name) for name in PARAMETERS},
+        "board": {name: url_parameters.typed(request.GET, name) for name in PARAMETERS},
         "error": str(refused),
         "bad": refused.parameter,
     }

@@ -1,7 +1,5 @@
 """The wall display: is anything wrong? A wall link opens it without a login."""
 
-from __future__ import annotations
-
 import heapq
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Links that open the wall without a login: list, make and revoke them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any

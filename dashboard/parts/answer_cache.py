@@ -1,7 +1,5 @@
 """Cache answers that are expensive to make, for any number of threads that ask."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Hashable
 from threading import Lock

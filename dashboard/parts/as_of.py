@@ -4,8 +4,6 @@ Nothing is claimed about a time in which nobody watched. `static/js/instant.js` 
 while the playhead moves.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 

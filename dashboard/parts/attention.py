@@ -1,7 +1,5 @@
 """The Attention list: what needs attention, worst first, many Leases of a kind in one line."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta

@@ -1,7 +1,5 @@
 """One row of the audit trail, as the page shows it, and what it keeps of the person who asks."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Any, cast
 

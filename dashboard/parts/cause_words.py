@@ -1,7 +1,5 @@
 """The words and symbols for causes and confidences. Every page takes them from here."""
 
-from __future__ import annotations
-
 from leases.domain.cause.incident import Cause, Confidence, Source
 
 CAUSE_WORDS = {

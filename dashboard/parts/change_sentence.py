@@ -1,7 +1,5 @@
 """A change as a sentence in parts; the newest changes, and who made them."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from datetime import datetime, timedelta

@@ -1,7 +1,5 @@
 """A strip of bars that counts changes over time; each bar links to its stretch."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -1,7 +1,5 @@
 """Ask a cluster what a page can do without: side by side, within limits; a refusal is an answer."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar

@@ -1,7 +1,5 @@
 """How a Lease flaps, in words: short for its row and tile, a sentence for its page."""
 
-from __future__ import annotations
-
 from datetime import datetime
 
 import msgspec

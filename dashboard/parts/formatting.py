@@ -1,7 +1,5 @@
 """Format numbers and moments for people. `static/js/age.js` formats ages in the same way."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 

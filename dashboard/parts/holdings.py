@@ -1,7 +1,5 @@
 """Who holds what now, whose terms ended lately, and which holders a URL asks for."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache

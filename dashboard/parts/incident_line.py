@@ -1,7 +1,5 @@
 """One incident as a line, wherever a page speaks of one; and the incidents of a stretch of time."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
@@ -12,13 +10,7 @@ from django.urls import reverse
 
 from dashboard.board import running_board
 from dashboard.charts.time_axis import Band, Scale, incident_bands
-from dashboard.parts.cause_words import (
-    CAUSE_ICONS,
-    CAUSE_MEANINGS,
-    CAUSE_WORDS,
-    CONFIDENCE_BARS,
-    CONFIDENCE_MEANINGS,
-)
+from dashboard.parts import cause_words
 from dashboard.parts.formatting import age, capitalized, counted, shortened, when
 from dashboard.parts.url_parameters import write_moment
 from leases.domain.cause.clue import is_human_writer
@@ -88,13 +80,13 @@ def incident_url(cluster: str, incident: str) -> str:
 
 
 def cause_view(cause: Cause, confidence: Confidence) -> CauseView:
-    filled = CONFIDENCE_BARS[confidence]
+    filled = cause_words.CONFIDENCE_BARS[confidence]
     return CauseView(
-        word=CAUSE_WORDS[cause],
-        icon=CAUSE_ICONS[cause],
-        meaning=CAUSE_MEANINGS[cause],
+        word=cause_words.CAUSE_WORDS[cause],
+        icon=cause_words.CAUSE_ICONS[cause],
+        meaning=cause_words.CAUSE_MEANINGS[cause],
         confidence=capitalized(confidence.value),
-        confidence_meaning=CONFIDENCE_MEANINGS[confidence],
+        confidence_meaning=cause_words.CONFIDENCE_MEANINGS[confidence],
         bars=(filled > 0, filled > 1, filled > 2),
     )
 
@@ -151,7 +143,8 @@ def said_cause(incident: Incident) -> str:
     if incident.cause is Cause.UNKNOWN:
         return "Cause not known" if incident.settled else LOOKING
     so_far = "" if incident.settled else " so far"
-    return f"{capitalized(CAUSE_WORDS[incident.cause])}, {incident.confidence.value}{so_far}"
+    cause = capitalized(cause_words.CAUSE_WORDS[incident.cause])
+    return f"{cause}, {incident.confidence.value}{so_far}"
 
 
 def change_cause(change: Change, now: datetime) -> ChangeCause | None:
@@ -162,9 +155,17 @@ def change_cause(change: Change, now: datetime) -> ChangeCause | None:
     if change.cause is Cause.UNKNOWN:
         sought = now - change.observed_at < SETTLES
         word = LOOKING.lower() if sought else "cause not known"
-        return ChangeCause(word, CAUSE_ICONS[change.cause], CAUSE_MEANINGS[change.cause], url)
+        return ChangeCause(
+            word,
+            cause_words.CAUSE_ICONS[change.cause],
+            cause_words.CAUSE_MEANINGS[change.cause],
+            url,
+        )
     return ChangeCause(
-        CAUSE_WORDS[change.cause], CAUSE_ICONS[change.cause], CAUSE_MEANINGS[change.cause], url
+        cause_words.CAUSE_WORDS[change.cause],
+        cause_words.CAUSE_ICONS[change.cause],
+        cause_words.CAUSE_MEANINGS[change.cause],
+        url,
     )
 
 

@@ -3,8 +3,6 @@
 Only Leases that somebody holds are good news; no Leases, no holders and no connection are neutral.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta

@@ -1,7 +1,5 @@
 """The label and the tooltip of each shape on a lane."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 

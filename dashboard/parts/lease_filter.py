@@ -1,7 +1,5 @@
 """Read from a URL which Leases are wanted; find and sort them without reading all."""
 
-from __future__ import annotations
-
 import heapq
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The head of a Lease's page: who holds it, why it is in its phase, what if the holder died."""
 
-from __future__ import annotations
-
 import difflib
 from datetime import datetime
 from typing import Any

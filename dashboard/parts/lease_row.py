@@ -1,7 +1,5 @@
 """One Lease as a row of a table and a tile of the wall, with its phase in words that count on."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any

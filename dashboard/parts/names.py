@@ -1,7 +1,5 @@
 """How names are drawn: a holder, a Lease in pieces, a holder in a URL."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 import zlib

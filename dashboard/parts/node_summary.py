@@ -1,7 +1,5 @@
 """The summary of all heartbeats: counts, the worst ones, and a comparison with the Nodes."""
 
-from __future__ import annotations
-
 import heapq
 from collections import Counter
 from collections.abc import Sequence

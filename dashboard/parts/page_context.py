@@ -1,7 +1,5 @@
 """The context of every page, and the stamp of what its parts were drawn from."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlencode

@@ -1,7 +1,5 @@
 """Links between a Lease, the timeline, history and holders, with the time that a page shows."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from urllib.parse import urlencode

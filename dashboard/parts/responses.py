@@ -1,7 +1,5 @@
 """How a page answers: as a whole page or a part of it, as JSON, or as a stream."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Iterator, Sequence

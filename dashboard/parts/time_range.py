@@ -1,7 +1,5 @@
 """Read from a URL which stretch of time is wanted, and link to others."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any

@@ -1,7 +1,5 @@
 """Read parameters of a URL, or raise BadFilter with what to write instead."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta

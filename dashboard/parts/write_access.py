@@ -1,7 +1,5 @@
 """Whether a cluster would allow a write of Leases, and what it would refuse."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping
 from datetime import datetime, timedelta

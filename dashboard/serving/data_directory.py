@@ -5,8 +5,6 @@ Settings call this, so it holds for every command that reads them.
 Commands connect by themselves: they need one connection, and a pool would hide why there is none.
 """
 
-from __future__ import annotations
-
 import os
 import secrets
 import stat

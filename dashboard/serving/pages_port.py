@@ -4,8 +4,6 @@ The addresses of proxies whose `X-Forwarded-For` counts come from uvicorn's own 
 variable FORWARDED_ALLOW_IPS.
 """
 
-from __future__ import annotations
-
 import hashlib
 import shutil
 import signal

@@ -8,8 +8,6 @@ setting for this, so this module overrides two undocumented methods: `load_middl
 tests/serving/requests/test_one_thread_pages.py fails when a version does not.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import math
@@ -32,16 +30,8 @@ from django.http import HttpRequest, HttpResponseBase
 from django.template.loader import render_to_string
 from django.utils import timezone
 
+from dashboard.access import sign_in_limits
 from dashboard.access.security_log import client_address
-from dashboard.access.sign_in_limits import (
-    AT_ONCE,
-    SLOWED,
-    WAITING,
-    WAITING_PER_ADDRESS,
-    WAITING_PER_KNOWN_ADDRESS,
-    checks_password,
-    is_known_browser,
-)
 from dashboard.log_lines import answer_with_id
 
 Send = Callable[[dict[str, Any]], Awaitable[None]]
@@ -197,17 +187,23 @@ class ThreadPools:
         self.pages = Threads("pages", size=12, waiting=512, per_client=512)
         # These wait for a cluster's API, which may take its time.
         self.of_one_lease = Threads("one-lease", size=8, waiting=128, per_client=128)
-        checks = partial(Threads, size=AT_ONCE, waiting=WAITING)
-        self.sign_in = checks("sign-in", per_client=WAITING_PER_ADDRESS)
-        self.known_sign_in = checks("known-sign-in", per_client=WAITING_PER_KNOWN_ADDRESS)
+        checks = partial(Threads, size=sign_in_limits.AT_ONCE, waiting=sign_in_limits.WAITING)
+        self.sign_in = checks("sign-in", per_client=sign_in_limits.WAITING_PER_ADDRESS)
+        self.known_sign_in = checks(
+            "known-sign-in", per_client=sign_in_limits.WAITING_PER_KNOWN_ADDRESS
+        )
 
     def of(self, scope: Mapping[str, Any]) -> Threads:
         """The threads for a request."""
         path = scope["path"]
         if path in _HEALTH:
             return self.health
-        if checks_password(scope):
-            return self.known_sign_in if is_known_browser(scope["headers"]) else self.sign_in
+        if sign_in_limits.checks_password(scope):
+            return (
+                self.known_sign_in
+                if sign_in_limits.is_known_browser(scope["headers"])
+                else self.sign_in
+            )
         return self.of_one_lease if _OF_ONE_LEASE.fullmatch(path) else self.pages
 
 
@@ -229,7 +225,7 @@ class OneThreadPages(ASGIHandler):
         threads = self.threads.of(scope)
         send = answer_with_id(scope, send)
         if threads is self.threads.sign_in:
-            remaining = SLOWED.remaining(client, timezone.now())
+            remaining = sign_in_limits.SLOWED.remaining(client, timezone.now())
             if remaining is not None:
                 await answer_slowed(send, remaining)
                 return
@@ -240,7 +236,7 @@ class OneThreadPages(ASGIHandler):
         except asyncio.CancelledError:  # the process ends; uvicorn would answer 500
             await answer.refuse()
         except TooBusy:
-            await answer_busy(send, SIGN_IN_BUSY if checks_password(scope) else BUSY)
+            await answer_busy(send, SIGN_IN_BUSY if sign_in_limits.checks_password(scope) else BUSY)
         took = time.monotonic() - begun
         if took >= settings.LEASEBOARD.slow_seconds:
             logger.warning("%s %s took %.1f s", scope["method"], scope["path"], took)

@@ -4,8 +4,6 @@ Lives on the server's event loop, from the ASGI lifespan's start to its end. Vie
 their threads.
 """
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import logging

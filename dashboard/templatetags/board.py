@@ -1,7 +1,5 @@
 """Template tags for icons, and filters for moments and numbers."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from functools import cache
 

@@ -4,8 +4,6 @@ One tag draws all shapes of a lane, because a page may have a thousand: it costs
 template for each shape, and a third of `format_html`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from html import escape
 

@@ -4,8 +4,6 @@ If the process dies in between, or the API does not answer, the row stays open:
 `leases.actions.unanswered_writes` resolves it against the cluster.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from datetime import datetime

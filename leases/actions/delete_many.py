@@ -4,8 +4,6 @@ Source for 429 and Retry-After: k8s.io/client-go/rest/with_retry.go. Like client
 5xx; a retry is safe because each delete is conditional on uid and resourceVersion.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import time

@@ -3,8 +3,6 @@
 All functions are for a thread, not for the event loop.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import secrets
@@ -18,16 +16,8 @@ import msgspec
 from django.db import DatabaseError, IntegrityError, connection, transaction
 from django.db.models import Count, QuerySet
 
+from leases.actions import delete_many
 from leases.actions.audit import DONE, FAILED, REFUSED, Intent, running
-from leases.actions.delete_many import (
-    MAX_AT_ONCE,
-    Answer,
-    ChosenLease,
-    DeleteRequests,
-    Fate,
-    pack,
-    unpack,
-)
 from leases.domain.lease import ObjectName
 from leases.history.database import from_stored, to_stored, to_stored_json
 from leases.kube.lease_client import LeaseClient
@@ -53,7 +43,9 @@ class Started(Exception):
         self.deletion = deletion
 
 
-def start(intent: Intent, leases: Sequence[ChosenLease], *, words: str, process: str) -> Deletion:
+def start(
+    intent: Intent, leases: Sequence[delete_many.ChosenLease], *, words: str, process: str
+) -> Deletion:
     """Store a deletion, for this process to run. Raises Started if the form was sent before.
 
     The `key` of the intent is not used.
@@ -67,7 +59,7 @@ def start(intent: Intent, leases: Sequence[ChosenLease], *, words: str, process:
         as_user=intent.as_user,
         reason=to_stored(intent.reason),
         words=to_stored(words),
-        chosen=pack(leases),
+        chosen=delete_many.pack(leases),
         total=len(leases),
         made_at=intent.at,
         process=process,
@@ -136,13 +128,17 @@ def _end(
 ) -> None:
     """Close it, and keep of its choice only the Leases that have no row in the audit trail."""
     left = [] if state == Deletion.DONE else _not_tried(deletion)
-    rows.update(state=state, ended_at=now, note=to_stored(note), chosen=pack(left))
+    rows.update(state=state, ended_at=now, note=to_stored(note), chosen=delete_many.pack(left))
 
 
-def _not_tried(deletion: Deletion) -> list[ChosenLease]:
+def _not_tried(deletion: Deletion) -> list[delete_many.ChosenLease]:
     rows = Edit.objects.filter(batch=deletion.batch)
     tried = set(rows.values_list("namespace", "name"))
-    return [one for one in unpack(bytes(deletion.chosen)) if (one.namespace, one.name) not in tried]
+    return [
+        one
+        for one in delete_many.unpack(bytes(deletion.chosen))
+        if (one.namespace, one.name) not in tried
+    ]
 
 
 def ask_to_stop(number: int) -> bool:
@@ -151,7 +147,9 @@ def ask_to_stop(number: int) -> bool:
     return bool(active.update(stop_asked=True))
 
 
-def write_intents(deletion: Deletion, leases: Iterable[ChosenLease], now: datetime) -> list[Edit]:
+def write_intents(
+    deletion: Deletion, leases: Iterable[delete_many.ChosenLease], now: datetime
+) -> list[Edit]:
     """Write the intents of a few deletes, right before they are sent."""
     shared = {name: getattr(deletion, name) for name in SHARED}
     rows = [
@@ -177,20 +175,20 @@ def write_intents(deletion: Deletion, leases: Iterable[ChosenLease], now: dateti
     return made
 
 
-def close_rows(rows: Sequence[Edit], answers: Sequence[Answer], now: datetime) -> None:
+def close_rows(rows: Sequence[Edit], answers: Sequence[delete_many.Answer], now: datetime) -> None:
     """Write what became of them. A row without an answer stays open, to be resolved later."""
     pairs = list(zip(rows, answers, strict=True))
-    deleted = [row.pk for row, answer in pairs if answer.fate is Fate.DELETED]
+    deleted = [row.pk for row, answer in pairs if answer.fate is delete_many.Fate.DELETED]
     with transaction.atomic():
         done = {"outcome": DONE, "answer": {"code": 200, "reason": ""}, "closed_at": now}
         Edit.objects.filter(pk__in=deleted).update(**done)
         for row, answer in pairs:
             detail = to_stored(answer.detail)
-            if answer.fate is Fate.UNKNOWN:
+            if answer.fate is delete_many.Fate.UNKNOWN:
                 Edit.objects.filter(pk=row.pk).update(detail=detail)
-            elif answer.fate is not Fate.DELETED:
+            elif answer.fate is not delete_many.Fate.DELETED:
                 Edit.objects.filter(pk=row.pk).update(
-                    outcome=FAILED if answer.fate is Fate.NOT_TRIED else REFUSED,
+                    outcome=FAILED if answer.fate is delete_many.Fate.NOT_TRIED else REFUSED,
                     answer={"code": answer.code, "reason": answer.reason, "message": detail},
                     detail=detail,
                     closed_at=now,
@@ -262,16 +260,23 @@ def every(deletion: Deletion) -> Iterator[ReportLine]:
     for row in rows.iterator(chunk_size=CHUNK):
         tried.add((row.namespace, row.name))
         yield _line(row)
-    for one in unpack(bytes(deletion.chosen)):
+    for one in delete_many.unpack(bytes(deletion.chosen)):
         if (one.namespace, one.name) not in tried:
             yield ReportLine(
-                namespace=one.namespace, name=one.name, uid=one.uid, fate=Fate.NOT_TRIED.value
+                namespace=one.namespace,
+                name=one.name,
+                uid=one.uid,
+                fate=delete_many.Fate.NOT_TRIED.value,
             )
 
 
 def names_to_try_again(deletion: Deletion) -> list[ObjectName]:
     """Those that a new deletion may try: refused, not tried, or without an answer."""
-    finished = {Fate.DELETED.value, Fate.GONE.value, Fate.LEFT_ALONE.value}
+    finished = {
+        delete_many.Fate.DELETED.value,
+        delete_many.Fate.GONE.value,
+        delete_many.Fate.LEFT_ALONE.value,
+    }
     return [
         ObjectName(line.namespace, line.name)
         for line in every(deletion)
@@ -296,15 +301,15 @@ def _line(row: Edit) -> ReportLine:
 
 def _fate(outcome: str, code: int | None) -> str:
     if outcome == DONE:
-        return Fate.DELETED.value
+        return delete_many.Fate.DELETED.value
     if outcome == Edit.INTENDED:
-        return Fate.UNKNOWN.value
+        return delete_many.Fate.UNKNOWN.value
     if outcome == FAILED:
-        return Fate.NOT_TRIED.value
+        return delete_many.Fate.NOT_TRIED.value
     if outcome in ("not_done", "unknown"):
-        return NOT_DELETED if outcome == "not_done" else Fate.UNKNOWN.value
-    fates = {LEFT_ALONE_CODE: Fate.LEFT_ALONE, GONE_CODE: Fate.GONE}
-    return fates.get(code or 0, Fate.REFUSED).value
+        return NOT_DELETED if outcome == "not_done" else delete_many.Fate.UNKNOWN.value
+    fates = {LEFT_ALONE_CODE: delete_many.Fate.LEFT_ALONE, GONE_CODE: delete_many.Fate.GONE}
+    return fates.get(code or 0, delete_many.Fate.REFUSED).value
 
 
 logger = logging.getLogger(__name__)
@@ -331,27 +336,27 @@ class DeletionRun:
         self._clock = clock
         self._stopped = asyncio.Event()
         self._why = ""
-        self._requests = DeleteRequests(client, stopped=self._stopped)
+        self._requests = delete_many.DeleteRequests(client, stopped=self._stopped)
 
     async def run(self) -> None:
         """Delete until all were tried or somebody stops it."""
         deletion, in_thread = self.deletion, self._in_thread
         await in_thread(partial(begin, deletion, self._clock()))
-        leases = unpack(bytes(deletion.chosen))
+        leases = delete_many.unpack(bytes(deletion.chosen))
         async with asyncio.TaskGroup() as group:
             beating = group.create_task(self._beat(), name=f"beat of deletion {deletion.pk}")
-            for first in range(0, len(leases), MAX_AT_ONCE):
+            for first in range(0, len(leases), delete_many.MAX_AT_ONCE):
                 await self._requests.ready()
                 if self._stopped.is_set():
                     break
-                await self._delete(leases[first : first + MAX_AT_ONCE])
+                await self._delete(leases[first : first + delete_many.MAX_AT_ONCE])
             beating.cancel()
         stopped = self._stopped.is_set()
         state, why = (Deletion.STOPPED, self._why) if stopped else (Deletion.DONE, "")
         await in_thread(partial(end, deletion, state, self._clock(), why))
         logger.info("Deletion %d of %s: %s", deletion.pk, deletion.cluster, state)
 
-    async def _delete(self, some: list[ChosenLease]) -> None:
+    async def _delete(self, some: list[delete_many.ChosenLease]) -> None:
         """Write the intents, send all requests at once, write the answers."""
         in_thread, now = self._in_thread, self._clock
         rows = await in_thread(partial(write_intents, self.deletion, some, now()))

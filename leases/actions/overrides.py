@@ -1,7 +1,5 @@
 """What admins say of Leases and clusters: a kind, that it may be vacant, an objective."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Any
 

@@ -7,8 +7,6 @@ after that version is either this write, or proves that it failed. The API serve
 a while only; after that, the Lease as it is now must do.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any

@@ -4,8 +4,6 @@ Each attempt reads the Lease again and writes with its resourceVersion: a renewa
 conflict; a take-over is, because the guard refuses it.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime

@@ -1,12 +1,11 @@
 """The ASGI app: from a request through 401, 403, 404, 405, 415 and 406 to its handler."""
 
-from __future__ import annotations
-
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from leases.apiserver import errors
 from leases.apiserver.auth import Access, PathAccess, Tokens, authorize, impersonated, wanted_user
 from leases.apiserver.codec.decoding import aside
 from leases.apiserver.codec.go_json import dumps
@@ -14,30 +13,8 @@ from leases.apiserver.codec.protobuf import encode_object
 from leases.apiserver.discovery import documents
 from leases.apiserver.discovery.documents import Discovery
 from leases.apiserver.discovery.openapi import OpenApi
-from leases.apiserver.errors import (
-    MEDIA_TYPES,
-    bad_request,
-    failure,
-    internal,
-    method_not_allowed,
-    no_such_path,
-    not_acceptable,
-    not_found,
-    success_body,
-)
+from leases.apiserver.http import negotiation
 from leases.apiserver.http.bodies import media_type_of, read_object
-from leases.apiserver.http.negotiation import (
-    JSON,
-    PRODUCED,
-    PROTOBUF,
-    STREAMED,
-    YAML,
-    Output,
-    check_produced,
-    encode,
-    negotiate,
-    wants_pretty,
-)
 from leases.apiserver.http.options import delete_options, for_name, list_options, write_options
 from leases.apiserver.http.request import (
     BadPath,
@@ -65,7 +42,7 @@ from leases.apiserver.watch.stream import Watches
 from leases.wire.status import ApiError, NotFound, StatusDetails, go_quote
 
 Object = dict[str, Any]
-Handler = Callable[[Request, RequestTarget, Output], Awaitable[None]]
+Handler = Callable[[Request, RequestTarget, negotiation.Output], Awaitable[None]]
 
 
 class Handlers:
@@ -98,25 +75,31 @@ class Handlers:
 
     async def handle(self, request: Request, place: RequestTarget) -> None:
         """Serve an authorized request whose method its path allows."""
-        media_types = PRODUCED if place.resource.protobuf else (JSON, YAML)
-        output = negotiate(request.header(b"accept"), media_types)
+        media_types = (
+            negotiation.PRODUCED
+            if place.resource.protobuf
+            else (negotiation.JSON, negotiation.YAML)
+        )
+        output = negotiation.negotiate(request.header(b"accept"), media_types)
         if place.watch:
             await self._list(request, place, output)
             return
         handlers = self._object if place.name else self._collection
         await handlers[request.method](request, place, output)
 
-    async def _get(self, request: Request, place: RequestTarget, output: Output) -> None:
+    async def _get(
+        self, request: Request, place: RequestTarget, output: negotiation.Output
+    ) -> None:
         resource = place.resource
         if request.query.flag("export"):
-            raise bad_request(
+            raise errors.bad_request(
                 "the export parameter, deprecated since v1.14, is no longer supported"
             )
         _check_name(place.name)
         await wait_for_version(self._store, request.query.text("resourceVersion"))
         found = self._store.get(resource.plural, place.namespace, place.name)
         if found is None:
-            raise not_found(resource.plural, place.name, resource.group)
+            raise errors.not_found(resource.plural, place.name, resource.group)
         await self._answer_object(request, resource, 200, found, output)
 
     async def _answer_object(
@@ -125,26 +108,28 @@ class Handlers:
         resource: Resource,
         status: int,
         found: Version | Object,
-        output: Output,
+        output: negotiation.Output,
     ) -> None:
         """Send a stored version unchanged if the client wants plain JSON."""
         if isinstance(found, Version) and _plain(request, resource, output):
             body = b"%s%s\n" % (resource.head, found.body[1:])
-            await request.answer(status, body, JSON)
+            await request.answer(status, body, negotiation.JSON)
             return
         obj = resource.shown(found.read() if isinstance(found, Version) else found)
         include = request.query.text("includeObject")
         shown = convert_object(resource, obj, output, include)
         if (
-            output == Output(PROTOBUF)
+            output == negotiation.Output(negotiation.PROTOBUF)
             and isinstance(found, Version)
             and resource.conversion is None
         ):
-            await request.answer(status, encode_object(shown, stored=True), PROTOBUF)
+            await request.answer(status, encode_object(shown, stored=True), negotiation.PROTOBUF)
             return
         await request.answer_value(status, shown, output)
 
-    async def _list(self, request: Request, place: RequestTarget, output: Output) -> None:
+    async def _list(
+        self, request: Request, place: RequestTarget, output: negotiation.Output
+    ) -> None:
         options = list_options(request.query, place.resource)
         if place.name:
             options = for_name(options, place.name)
@@ -155,26 +140,30 @@ class Handlers:
         await self._answer_page(request, place.resource, page, output)
 
     async def _answer_page(
-        self, request: Request, resource: Resource, page: StoredPage, output: Output
+        self, request: Request, resource: Resource, page: StoredPage, output: negotiation.Output
     ) -> None:
         if _plain(request, resource, output):
             items = b",".join([version.body for version in page.versions])
             kind = f'{{"kind":"{resource.list_kind}","apiVersion":"{resource.api_version}",'
             body = b'%s"metadata":%s,"items":[%s]}\n' % (kind.encode(), dumps(page.meta), items)
-            await request.answer(200, body, JSON)
+            await request.answer(200, body, negotiation.JSON)
             return
         include = request.query.text("includeObject")
-        pretty = wants_pretty(request.query.get("pretty"), request.header(b"user-agent"), output)
+        pretty = negotiation.wants_pretty(
+            request.query.get("pretty"), request.header(b"user-agent"), output
+        )
 
         def encoded() -> bytes:
             found = [resource.shown(version.read()) for version in page.versions]
             shown = convert_list(resource, found, page.meta, output, include)
-            return encode(shown, output, pretty=pretty)
+            return negotiation.encode(shown, output, pretty=pretty)
 
         size = sum(len(version.body) for version in page.versions)
         await request.answer(200, await aside(size, encoded), output.media_type)
 
-    async def _create(self, request: Request, place: RequestTarget, output: Output) -> None:
+    async def _create(
+        self, request: Request, place: RequestTarget, output: negotiation.Output
+    ) -> None:
         resource = place.resource
         media_type = media_type_of(request)
         data = await request.body()
@@ -196,7 +185,9 @@ class Handlers:
         )
         await self._answer_object(request, resource, 201, written.found, output)
 
-    async def _replace(self, request: Request, place: RequestTarget, output: Output) -> None:
+    async def _replace(
+        self, request: Request, place: RequestTarget, output: negotiation.Output
+    ) -> None:
         resource = place.resource
         data = await request.body()
         options = write_options(request, "UpdateOptions")
@@ -214,20 +205,24 @@ class Handlers:
         written = await self._writer.update(place, wanted, options, size=len(data))
         await self._answer_written(request, place, written, output)
 
-    async def _patch(self, request: Request, place: RequestTarget, output: Output) -> None:
+    async def _patch(
+        self, request: Request, place: RequestTarget, output: negotiation.Output
+    ) -> None:
         _check_name(place.name)
         written = await self._patcher.patch(request, place)
         await self._answer_written(request, place, written, output)
 
     async def _answer_written(
-        self, request: Request, place: RequestTarget, written: Written, output: Output
+        self, request: Request, place: RequestTarget, written: Written, output: negotiation.Output
     ) -> None:
         if written.removed:
             await self._namespaces.finish(place.namespace)
         status = 201 if written.created else 200
         await self._answer_object(request, place.resource, status, written.found, output)
 
-    async def _delete(self, request: Request, place: RequestTarget, output: Output) -> None:
+    async def _delete(
+        self, request: Request, place: RequestTarget, output: negotiation.Output
+    ) -> None:
         resource = place.resource
         options = await delete_options(request)
         _check_name(place.name)
@@ -240,11 +235,13 @@ class Handlers:
         if deleted.held is not None:
             await self._answer_object(request, resource, 200, deleted.held, output)
             return
-        status = success_body(place.name, resource.group, resource.plural, deleted.uid)
-        await request.answer_value(200, status, Output(output.media_type, pretty=output.pretty))
+        status = errors.success_body(place.name, resource.group, resource.plural, deleted.uid)
+        await request.answer_value(
+            200, status, negotiation.Output(output.media_type, pretty=output.pretty)
+        )
 
     async def _delete_collection(
-        self, request: Request, place: RequestTarget, output: Output
+        self, request: Request, place: RequestTarget, output: negotiation.Output
     ) -> None:
         listing = list_options(request.query, place.resource)
         options = await delete_options(request)
@@ -259,14 +256,16 @@ class Handlers:
 def _check_name(name: str) -> None:
     """Raises 400 for a name that no path can hold. Source: registry/generic's NamespaceKeyFunc."""
     if wrong := path_segment_errors(name):
-        raise bad_request(f"Name parameter invalid: {go_quote(name)}: {';'.join(wrong)}")
+        raise errors.bad_request(f"Name parameter invalid: {go_quote(name)}: {';'.join(wrong)}")
 
 
-def _plain(request: Request, resource: Resource, output: Output) -> bool:
+def _plain(request: Request, resource: Resource, output: negotiation.Output) -> bool:
     """Whether the stored bytes can be sent as they are."""
-    if output.convert or output.media_type != JSON or resource.conversion is not None:
+    if output.convert or output.media_type != negotiation.JSON or resource.conversion is not None:
         return False
-    return not wants_pretty(request.query.get("pretty"), request.header(b"user-agent"), output)
+    return not negotiation.wants_pretty(
+        request.query.get("pretty"), request.header(b"user-agent"), output
+    )
 
 
 logger = logging.getLogger(__name__)
@@ -300,7 +299,9 @@ class App:
             logger.debug("A client closed the connection while it sent %s", request.path)
         except Exception:
             logger.exception("%s %s failed", request.method, request.path)
-            await request.answer_error(internal("an error on the server; its log tells more"))
+            await request.answer_error(
+                errors.internal("an error on the server; its log tells more")
+            )
 
     async def _serve(self, request: Request) -> None:
         access = access_of(request) or PathAccess(request.method.lower(), request.path)
@@ -328,7 +329,7 @@ class App:
         if place.resource.warning:
             request.warn(place.resource.warning)
         if not allows_method(place, request.method):
-            raise method_not_allowed()
+            raise errors.method_not_allowed()
         _check_route(request, place)
         if place.resource.is_review:
             await self._reviews.create(request, place)
@@ -337,7 +338,7 @@ class App:
 
     async def _unknown(self, request: Request) -> None:
         if self._discovery.knows_group(request.path):
-            raise no_such_path()
+            raise errors.no_such_path()
         await request.answer_text(404, NOT_FOUND)
 
     async def _serve_path(self, request: Request) -> None:
@@ -357,22 +358,24 @@ class App:
             return
         any_method = bare in ("/", "/apis") or (bare.startswith("/apis/") and bare.count("/") == 2)
         if request.method != "GET" and not any_method:
-            raise method_not_allowed()
+            raise errors.method_not_allowed()
         if bare in ("/api", "/apis") and await self._serve_aggregated(request, bare):
             return
-        accept, output = request.header(b"accept"), Output(pretty=True)
+        accept, output = request.header(b"accept"), negotiation.Output(pretty=True)
         if bare == "/version":
-            check_produced(accept, (JSON,))
+            negotiation.check_produced(accept, (negotiation.JSON,))
         elif bare not in ("", "/"):
-            check_produced(accept)
-            output = negotiate(accept, converts=False)
+            negotiation.check_produced(accept)
+            output = negotiation.negotiate(accept, converts=False)
         await request.answer_value(200, document, output)
 
     async def _serve_aggregated(self, request: Request, path: str) -> bool:
         """Serve aggregated discovery if the client accepts it. Raises 406 for other versions."""
         media_type = documents.aggregated_type(request.header(b"accept"))
         if media_type is None:
-            raise not_acceptable(f"only the following media types are accepted: {MEDIA_TYPES}")
+            raise errors.not_acceptable(
+                f"only the following media types are accepted: {errors.MEDIA_TYPES}"
+            )
         if not media_type:
             return False
         document = self._discovery.aggregated(path)
@@ -382,7 +385,7 @@ class App:
         if request.header(b"if-none-match") == tag:
             await request.answer(304, b"", content_type, more)
             return True
-        body = encode(document, Output(media_type), pretty=False)
+        body = negotiation.encode(document, negotiation.Output(media_type), pretty=False)
         await request.answer(200, body, content_type, more)
         return True
 
@@ -393,6 +396,9 @@ def _check_route(request: Request, place: RequestTarget) -> None:
         given = request.header(b"content-type").partition(";")[0].strip()
         if given not in PATCH_TYPES:
             message = "415: Unsupported Media Type"
-            raise failure(415, "UnsupportedMediaType", message, StatusDetails())
+            raise errors.failure(415, "UnsupportedMediaType", message, StatusDetails())
     streams = request.method == "GET" and (not place.name or place.watch)
-    check_produced(request.header(b"accept"), PRODUCED + STREAMED if streams else PRODUCED)
+    negotiation.check_produced(
+        request.header(b"accept"),
+        negotiation.PRODUCED + negotiation.STREAMED if streams else negotiation.PRODUCED,
+    )

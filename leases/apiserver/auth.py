@@ -9,8 +9,6 @@ default cluster roles give: discovery and the reviews of oneself.
 Source: apiserver/pkg/endpoints/filters/impersonation/{constrained_impersonation,mode}.go.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import math

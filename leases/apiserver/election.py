@@ -9,8 +9,6 @@ leasecandidategc_controller.go. kube-apiserver elects one controller of several 
 process serves the data, so its controller is the only one.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import time
@@ -31,14 +29,7 @@ from leases.apiserver.registry.namespaces import Namespaces
 from leases.apiserver.resources import CANDIDATES, LEASES, Resource
 from leases.apiserver.storage.journal import Event, Version
 from leases.apiserver.storage.store import ObjectStore
-from leases.domain.election import (
-    ANSWER,
-    OLDEST_EMULATION_VERSION,
-    VALID,
-    Candidate,
-    newest_strategies,
-    ranked,
-)
+from leases.domain import election
 from leases.domain.lease import Lease
 from leases.domain.steady_clock import plus
 from leases.wire.json_decoding import decoder
@@ -62,30 +53,34 @@ class ElectionStep(msgspec.Struct, frozen=True):
     `again`: look again after the requeue interval.
     """
 
-    ping: tuple[Candidate, ...] = ()
+    ping: tuple[election.Candidate, ...] = ()
     term: ElectedTerm | None = None
     again: bool = True
 
 
-def is_outdated(candidate: Candidate, now: datetime, period: timedelta = VALID) -> bool:
+def is_outdated(
+    candidate: election.Candidate, now: datetime, period: timedelta = election.VALID
+) -> bool:
     """Whether a candidate was last renewed before `period`; after VALID it counts no more."""
     return candidate.spec.renew_time is None or plus(candidate.spec.renew_time, period) < now
 
 
-def awaits_answer(candidate: Candidate) -> bool:
+def awaits_answer(candidate: election.Candidate) -> bool:
     """Whether a candidate has not answered its last ping."""
     ping, renewed = candidate.spec.ping_time, candidate.spec.renew_time
     return ping is not None and renewed is not None and renewed < ping
 
 
-def next_step(lease: Lease | None, candidates: Sequence[Candidate], now: datetime) -> ElectionStep:
+def next_step(
+    lease: Lease | None, candidates: Sequence[election.Candidate], now: datetime
+) -> ElectionStep:
     """Return the next step of the election of a Lease (None: it does not exist)."""
     candidates = [one for one in candidates if not is_outdated(one, now)]
     if not candidates:
         return ElectionStep(again=False)
     if not _needs_election(lease, candidates, now):
         return ElectionStep()
-    silent = [one for one in candidates if is_outdated(one, now, ANSWER)]
+    silent = [one for one in candidates if is_outdated(one, now, election.ANSWER)]
     if ping := tuple(one for one in silent if _may_be_pinged(one, now)):
         return ElectionStep(ping=ping)
     if any(awaits_answer(one) and not _is_ping_over(one, now) for one in candidates):
@@ -94,11 +89,13 @@ def next_step(lease: Lease | None, candidates: Sequence[Candidate], now: datetim
     return ElectionStep(term=term, again=term is not None)
 
 
-def _needs_election(lease: Lease | None, candidates: Sequence[Candidate], now: datetime) -> bool:
+def _needs_election(
+    lease: Lease | None, candidates: Sequence[election.Candidate], now: datetime
+) -> bool:
     if lease is None or not lease.holder or is_expired(lease, now):
         return True
     # Every 15 minutes an election asks all candidates, before they become outdated.
-    if any(is_outdated(one, now, VALID / 2) for one in candidates):
+    if any(is_outdated(one, now, election.VALID / 2) for one in candidates):
         return True
     term = _term(candidates)
     return term is not None and term.holder not in (None, lease.holder)
@@ -110,25 +107,25 @@ def is_expired(lease: Lease, now: datetime) -> bool:
     return renewed is None or seconds is None or plus(renewed, timedelta(seconds=seconds)) < now
 
 
-def _may_be_pinged(candidate: Candidate, now: datetime) -> bool:
+def _may_be_pinged(candidate: election.Candidate, now: datetime) -> bool:
     """Ping a candidate again only if it answered the last ping."""
     return _is_ping_over(candidate, now) and not awaits_answer(candidate)
 
 
-def _is_ping_over(candidate: Candidate, now: datetime) -> bool:
+def _is_ping_over(candidate: election.Candidate, now: datetime) -> bool:
     ping = candidate.spec.ping_time
-    return ping is None or plus(ping, ANSWER) < now
+    return ping is None or plus(ping, election.ANSWER) < now
 
 
-def _term(candidates: Sequence[Candidate]) -> ElectedTerm | None:
+def _term(candidates: Sequence[election.Candidate]) -> ElectedTerm | None:
     """Return the term for which these candidates stand; None if they do not agree."""
-    strategies = newest_strategies(candidates)
+    strategies = election.newest_strategies(candidates)
     if len(strategies) != 1:
         return None
     (strategy,) = strategies
-    if strategy != OLDEST_EMULATION_VERSION:
+    if strategy != election.OLDEST_EMULATION_VERSION:
         return ElectedTerm(strategy, None)
-    best = ranked(candidates)
+    best = election.ranked(candidates)
     return ElectedTerm(strategy, best[0].name) if best else None
 
 
@@ -156,11 +153,11 @@ def elected_spec(lease: Lease | None, spec: dict[str, Any], term: ElectedTerm, n
 logger = logging.getLogger(__name__)
 MANAGER = "kube-apiserver"
 REQUEUE_SECONDS = 5.0  # defaultRequeueInterval
-SWEEP_SECONDS = VALID.total_seconds()  # LeaseCandidateGCPeriod
+SWEEP_SECONDS = election.VALID.total_seconds()  # LeaseCandidateGCPeriod
 
 _FIELDS = {LEASES.plural: LEASE_SPEC.fields, CANDIDATES.plural: CANDIDATE_SPEC.fields}
 LeaseKey = tuple[str, str]  # namespace, name
-_candidate_of: Callable[[bytes], Candidate] = decoder(Candidate)
+_candidate_of: Callable[[bytes], election.Candidate] = decoder(election.Candidate)
 _lease_of: Callable[[bytes], Lease] = decoder(Lease)
 
 
@@ -191,7 +188,7 @@ class ElectionController:
         self._failed = failed
         self._now = now
         self._monotonic = monotonic
-        self._candidates: dict[LeaseKey, dict[str, Candidate]] = {}
+        self._candidates: dict[LeaseKey, dict[str, election.Candidate]] = {}
         self._due: dict[LeaseKey, float] = {}
         self._sweep_at = monotonic()
         self._woken = asyncio.Event()
@@ -287,7 +284,7 @@ class ElectionController:
             await self._write(key, lease, {} if version is None else version.read(), step.term)
         return step.again
 
-    async def _ping(self, namespace: str, candidate: Candidate, now: datetime) -> None:
+    async def _ping(self, namespace: str, candidate: election.Candidate, now: datetime) -> None:
         version = self._store.get(CANDIDATES.plural, namespace, candidate.name)
         if version is not None:
             found = version.read()

@@ -3,8 +3,6 @@
 Source of the words: apimachinery/pkg/api/errors.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence

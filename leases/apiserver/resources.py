@@ -3,8 +3,6 @@
 `registry/core/` defines Nodes, Pods, Services and Events with it.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """Start and stop the embedded Lease API over a data directory and a port."""
 
-from __future__ import annotations
-
 import asyncio
 import secrets
 import socket

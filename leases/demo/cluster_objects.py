@@ -1,7 +1,5 @@
 """Nodes, Pods and Events of the demo's processes. An API without them needs none."""
 
-from __future__ import annotations
-
 import time
 import zlib
 from datetime import UTC, datetime

@@ -9,8 +9,6 @@ leaderelection.go (tryCoordinatedRenew).
 Source: github.com/hashicorp/terraform/internal/backend/remote-state/kubernetes/client.go.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import time

@@ -4,8 +4,6 @@ Source: k8s.io/component-helpers/apimachinery/lease/controller.go; pkg/kubelet (
 and pkg/controlplane (3600 s, every 10 s).
 """
 
-from __future__ import annotations
-
 import asyncio
 from datetime import UTC, datetime
 from random import Random

@@ -1,7 +1,5 @@
 """Names for the demo, as found in real clusters."""
 
-from __future__ import annotations
-
 import zlib
 from random import Random
 from uuid import UUID

@@ -1,7 +1,5 @@
 """Run the demo against a Lease API until cancelled: its events, their times, its processes."""
 
-from __future__ import annotations
-
 import asyncio
 import heapq
 import logging
@@ -13,29 +11,10 @@ from typing import Any
 
 import msgspec
 
+from leases.demo import electors, names
 from leases.demo.cluster_objects import forget_pods
 from leases.demo.demo_client import ApiDownError, DemoApi
-from leases.demo.electors import (
-    CoordinatedElection,
-    DemoElection,
-    Elector,
-    Order,
-    Pace,
-    ProcessFate,
-    StateLock,
-    seeded,
-    stamp,
-)
 from leases.demo.kubelet import Heartbeat, api_server, node
-from leases.demo.names import (
-    CONTROL_PLANE,
-    ELECTIONS,
-    LOCKS,
-    NAMESPACES,
-    NODES,
-    api_server_names,
-    letters,
-)
 from leases.domain.lease import ObjectName
 
 
@@ -69,7 +48,7 @@ OPENING = (
     Cue(8, Act.RELEASE, "kube-controller-manager", 6),
     Cue(16, Act.HAND_OVER, "ingress-nginx-leader"),
     Cue(24, Act.CRASH, "cert-manager-controller", 40),
-    Cue(34, Act.NODE_DOWN, ELECTIONS[3].node_of(0), 75),  # its election runs out too
+    Cue(34, Act.NODE_DOWN, names.ELECTIONS[3].node_of(0), 75),  # its election runs out too
     Cue(44, Act.VACATE, "thanos-operator-leader", 50),
     Cue(54, Act.FREEZE, "kustomize-controller-leader-election", 28),
     Cue(64, Act.RECONFIGURE, "argo-rollouts-controller-lock"),
@@ -127,49 +106,54 @@ def _target(act: Act, random: Random) -> str:
     if act is Act.API_RESTART:
         return ""
     if act is Act.NODE_DOWN:
-        return random.choice(NODES)
-    return random.choice([one.name for one in ELECTIONS if one.name != FLAPPING])
+        return random.choice(names.NODES)
+    return random.choice([one.name for one in names.ELECTIONS if one.name != FLAPPING])
 
 
 PATIENCE = 40.0  # seconds until somebody must be elected, even after another run crashed
 ATTEMPTS = 5
 _FATES = {
-    Act.CRASH: ProcessFate.FAILED,
-    Act.FREEZE: ProcessFate.FROZEN,
-    Act.RELEASE: ProcessFate.STOPPED,
+    Act.CRASH: electors.ProcessFate.FAILED,
+    Act.FREEZE: electors.ProcessFate.FROZEN,
+    Act.RELEASE: electors.ProcessFate.STOPPED,
 }
 _FATES_OF_ALL = {
-    Act.VACATE: ProcessFate.STOPPED,
-    Act.ROLL_OUT: ProcessFate.STOPPED,
-    Act.OUTAGE: ProcessFate.OOM_KILLED,
+    Act.VACATE: electors.ProcessFate.STOPPED,
+    Act.ROLL_OUT: electors.ProcessFate.STOPPED,
+    Act.OUTAGE: electors.ProcessFate.OOM_KILLED,
 }
 
 
 class Actors:
     """Every process that renews a Lease."""
 
-    def __init__(self, *, api: DemoApi, pace: Pace, seed: int, candidates: bool) -> None:
+    def __init__(self, *, api: DemoApi, pace: electors.Pace, seed: int, candidates: bool) -> None:
         """`candidates`: the API serves LeaseCandidates."""
         self._api = api
         self._pace = pace
-        self._random: Random = seeded(seed, "stage")
+        self._random: Random = electors.seeded(seed, "stage")
         self.coordinated = (
-            CoordinatedElection(api=api, pace=pace, seed=seed) if candidates else None
+            electors.CoordinatedElection(api=api, pace=pace, seed=seed) if candidates else None
         )
         self.elections = {
-            name.name: DemoElection(name, api=api, pace=pace, seed=seed) for name in ELECTIONS
+            name.name: electors.DemoElection(name, api=api, pace=pace, seed=seed)
+            for name in names.ELECTIONS
         }
         self.nodes: dict[str, Heartbeat] = {
-            name: node(name, api=api, pace=pace, random=seeded(seed, name))
-            for name in (*NODES, *CONTROL_PLANE)
+            name: node(name, api=api, pace=pace, random=electors.seeded(seed, name))
+            for name in (*names.NODES, *names.CONTROL_PLANE)
         }
         self.api_servers = [
-            api_server(name, host, api=api, pace=pace, random=seeded(seed, name))
-            for name, host in zip(api_server_names(self._random), CONTROL_PLANE, strict=True)
+            api_server(name, host, api=api, pace=pace, random=electors.seeded(seed, name))
+            for name, host in zip(
+                names.api_server_names(self._random), names.CONTROL_PLANE, strict=True
+            )
         ]
         self.locks = [
-            StateLock(name, forgotten=i > 0, api=api, pace=pace, random=seeded(seed, name))
-            for i, name in enumerate(LOCKS)
+            electors.StateLock(
+                name, forgotten=i > 0, api=api, pace=pace, random=electors.seeded(seed, name)
+            )
+            for i, name in enumerate(names.LOCKS)
         ]
 
     def lives(self) -> Iterator[Coroutine[Any, Any, None]]:
@@ -204,29 +188,30 @@ class Actors:
         for election in self.elections.values():
             for one in election.contenders:
                 if one.node == name:
-                    one.order(Order(away, ProcessFate.LOST))
+                    one.order(electors.Order(away, electors.ProcessFate.LOST))
 
-    async def _befall(self, election: DemoElection, act: Act, away: float) -> None:
+    async def _befall(self, election: electors.DemoElection, act: Act, away: float) -> None:
         leader = await self._leader(election)
         if leader is None:
             return
         if act in _FATES:
-            leader.order(Order(away, _FATES[act]))
+            leader.order(electors.Order(away, _FATES[act]))
         elif act in _FATES_OF_ALL:
-            template = letters(self._random, 10) if act is Act.ROLL_OUT else ""
+            template = names.letters(self._random, 10) if act is Act.ROLL_OUT else ""
             for one in election.contenders:
-                one.order(Order(away, _FATES_OF_ALL[act], template))
+                one.order(electors.Order(away, _FATES_OF_ALL[act], template))
         elif act is Act.HAND_OVER:
             await self._hand_over(election)
         elif act is Act.RECONFIGURE:
-            note = f"checked {stamp()[:10]} by on-call, no. {self._random.randint(1000, 9999)}"
+            number = self._random.randint(1000, 9999)
+            note = f"checked {electors.stamp()[:10]} by on-call, no. {number}"
             await self._edit(
                 "kubectl-annotate", election.key, annotations={"demo.example.com/note": note}
             )
         elif act is Act.DELETE:
             await self._api.acting_as("kubectl-delete").delete(election.key)
 
-    async def _leader(self, election: DemoElection) -> Elector | None:
+    async def _leader(self, election: electors.DemoElection) -> electors.Elector | None:
         until = time.monotonic() + PATIENCE / self._pace.tempo
         while time.monotonic() < until:
             if leader := election.leader():
@@ -234,7 +219,7 @@ class Actors:
             await asyncio.sleep(self._pace.retry_period)
         return None
 
-    async def _hand_over(self, election: DemoElection) -> None:
+    async def _hand_over(self, election: electors.DemoElection) -> None:
         heir = election.standby()
         if heir is not None:
             await self._edit("kubectl-edit", election.key, holder=heir.identity)
@@ -254,7 +239,7 @@ class Actors:
             if lease is None:
                 return
             if holder:
-                moment, spec = stamp(), lease["spec"]
+                moment, spec = electors.stamp(), lease["spec"]
                 spec |= {"holderIdentity": holder, "acquireTime": moment, "renewTime": moment}
                 spec["leaseTransitions"] = spec.get("leaseTransitions", 0) + 1
             lease["metadata"].setdefault("annotations", {}).update(annotations or {})
@@ -273,7 +258,7 @@ async def run_demo(*, url: str, token: str, seed: int = 1, tempo: float = 1.0) -
     `tempo`: how many times faster than real time. The API may be down at the start or restart at
     any time. Leases of an earlier run are contended for like any others.
     """
-    pace = Pace(tempo)
+    pace = electors.Pace(tempo)
     async with DemoApi(url=url, token=token) as api:
         candidates = await _prepare(api)
         stage = Actors(api=api, pace=pace, seed=seed, candidates=candidates)
@@ -291,7 +276,7 @@ async def _prepare(api: DemoApi) -> bool:
     """Create the namespaces as soon as the API answers. Return whether it serves candidates."""
     while True:
         try:
-            for namespace in NAMESPACES:
+            for namespace in names.NAMESPACES:
                 await api.ensure_namespace(namespace)
                 await forget_pods(api, namespace)
             return await api.serves_candidates()

@@ -14,8 +14,6 @@ An Update by one manager takes the fields it changes from all others. Source: st
 merge.Updater, k8s.io/apimachinery/pkg/apis/meta/v1 ManagedFieldsEntry.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime

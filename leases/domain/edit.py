@@ -4,8 +4,6 @@ Sources: k8s.io/client-go/tools/leaderelection/leaderelection.go, `release` and 
 resourcelock/leaselock.go, `LeaderElectionRecordToLeaseSpec`.
 """
 
-from __future__ import annotations
-
 import copy
 import hashlib
 from collections.abc import Iterator, Mapping

@@ -11,8 +11,6 @@ contenders' retry period. kube-apiserver's coordinated election notices an expir
 then waits up to 5 s for candidates to answer (leaderelection_controller.go).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta

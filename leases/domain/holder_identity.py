@@ -3,8 +3,6 @@
 Never match holders by prefix: `node-1` is not `node-10`.
 """
 
-from __future__ import annotations
-
 import re
 
 import msgspec

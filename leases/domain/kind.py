@@ -3,8 +3,6 @@
 The first matching rule wins. An admin's override beats all rules.
 """
 
-from __future__ import annotations
-
 from datetime import timedelta
 from enum import StrEnum
 

@@ -4,8 +4,6 @@ The first entry whose conditions all match decides. `name` and `namespace` are w
 in `*`.
 """
 
-from __future__ import annotations
-
 import re
 
 import msgspec

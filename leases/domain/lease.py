@@ -4,8 +4,6 @@ Fields: k8s.io/api/coordination/v1/types.go and apimachinery's ObjectMeta. Only 
 or a page reads are here; the decoder skips the others, above all managedFields.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Annotated

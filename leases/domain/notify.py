@@ -1,7 +1,5 @@
 """Which incidents are messages, for whom, when, and what the messages say."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable, Sequence
 from datetime import datetime

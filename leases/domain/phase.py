@@ -8,8 +8,6 @@ and follows a new configuration within three renewals. The clock skew is learned
 Samples are packed into bytes to save memory: each Lease has two such windows.
 """
 
-from __future__ import annotations
-
 from datetime import datetime
 from enum import StrEnum
 from struct import Struct

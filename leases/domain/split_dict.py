@@ -1,7 +1,5 @@
 """A dict for very many Leases that never blocks the event loop when it grows."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Generic, TypeVar
 

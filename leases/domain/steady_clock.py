@@ -9,8 +9,6 @@ judged by it would be wrong by the jump. So the time is the wall clock at the st
 monotonic clock since. A regular check notices a jump, so that every stored time can be moved by it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import TypeVar

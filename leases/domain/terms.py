@@ -6,8 +6,6 @@ which is not a gap. The order of changes is right even if their times are not: a
 its predecessor, because our clock was set back, counts at the time of the predecessor.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from datetime import datetime

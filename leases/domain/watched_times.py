@@ -1,7 +1,5 @@
 """When a cluster was watched, the times between, and the state of its watch now."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from enum import StrEnum

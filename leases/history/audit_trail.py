@@ -1,7 +1,5 @@
 """Find rows of the audit trail, and export them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any

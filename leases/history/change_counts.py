@@ -6,8 +6,6 @@ the next question continues where this one stopped.
 The newest TALLIED changes are counted, so that a stretch of any length answers at once.
 """
 
-from __future__ import annotations
-
 import time
 from collections import OrderedDict
 from collections.abc import Sequence

@@ -11,8 +11,6 @@ SQLite has no statistics about rare values, so its choice of an index is a guess
 names an index fails if the index cannot serve it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

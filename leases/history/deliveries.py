@@ -3,8 +3,6 @@
 A claim ends by itself: when a process dies while it sends, another sends again, under the same id.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime, timedelta
 from functools import partial

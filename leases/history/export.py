@@ -6,8 +6,6 @@ Source: https://owasp.org/www-community/attacks/CSV_Injection
 NDJSON is exact. In CSV, texts that a spreadsheet would run are made harmless: see csv_cells.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Find changes for the pages, newest first."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 from collections.abc import Iterator
@@ -12,19 +10,8 @@ import msgspec
 
 from leases import models
 from leases.domain.change import Change
+from leases.history import indexed_search
 from leases.history.database import Row
-from leases.history.indexed_search import (
-    BUDGET,
-    FEW,
-    HistoryFilter,
-    Position,
-    Stream,
-    count,
-    position,
-    stored_clusters,
-    streams,
-    take,
-)
 from leases.history.rows import FIELDS, to_change
 
 LARGEST_ID = 2**63 - 1
@@ -60,10 +47,10 @@ def of_lease(cluster: str, namespace: str, name: str, limit: int) -> list[Change
 
 
 def find(
-    cluster: str, wanted: HistoryFilter, *, before: str | None = None, limit: int
+    cluster: str, wanted: indexed_search.HistoryFilter, *, before: str | None = None, limit: int
 ) -> ChangePage:
     """Return one page of changes. Raises BadCursor if `before` is no cursor of an earlier page."""
-    sources = streams(cluster, wanted)
+    sources = indexed_search.streams(cluster, wanted)
     after = _read_cursor(before) if before else None
     rows, more = _merged(sources, after=after, newest_first=True, limit=limit)
     total, exact = _total(sources)
@@ -74,13 +61,15 @@ def find(
 def known_clusters() -> list[str]:
     """Return every cluster that history has data of, by name."""
     watched = models.WatchRecord.objects.values_list("cluster", flat=True)
-    return sorted({*watched, *stored_clusters()})
+    return sorted({*watched, *indexed_search.stored_clusters()})
 
 
-def oldest_first(cluster: str, wanted: HistoryFilter, *, chunk: int) -> Iterator[Change]:
+def oldest_first(
+    cluster: str, wanted: indexed_search.HistoryFilter, *, chunk: int
+) -> Iterator[Change]:
     """Yield every matching change, one chunk in memory at a time, with no open transaction."""
-    sources = streams(cluster, wanted)
-    after: Position | None = None
+    sources = indexed_search.streams(cluster, wanted)
+    after: indexed_search.Position | None = None
     while True:
         rows, after = _merged(sources, after=after, newest_first=False, limit=chunk)
         yield from map(to_change, rows)
@@ -89,43 +78,53 @@ def oldest_first(cluster: str, wanted: HistoryFilter, *, chunk: int) -> Iterator
 
 
 def _merged(
-    sources: list[Stream], *, after: Position | None, newest_first: bool, limit: int
-) -> tuple[list[Row], Position | None]:
+    sources: list[indexed_search.Stream],
+    *,
+    after: indexed_search.Position | None,
+    newest_first: bool,
+    limit: int,
+) -> tuple[list[Row], indexed_search.Position | None]:
     """Merge the next rows of all streams. Returns where to continue; None at the end."""
-    budget = max(limit, BUDGET // max(1, len(sources)))
+    budget = max(limit, indexed_search.BUDGET // max(1, len(sources)))
     taken = [
-        take(source, after=after, newest_first=newest_first, limit=limit + 1, budget=budget)
+        indexed_search.take(
+            source, after=after, newest_first=newest_first, limit=limit + 1, budget=budget
+        )
         for source in sources
     ]
-    rows = sorted((row for part in taken for row in part.rows), key=position, reverse=newest_first)
+    rows = sorted(
+        (row for part in taken for row in part.rows),
+        key=indexed_search.position,
+        reverse=newest_first,
+    )
     # Up to there all streams were read; None: to the end.
     looked = [part.looked_to for part in taken if part.looked_to is not None]
     horizon = (max if newest_first else min)(looked, default=None)
     if horizon is not None:
         before = ge if newest_first else le
-        rows = [row for row in rows if before(position(row), horizon)]
+        rows = [row for row in rows if before(indexed_search.position(row), horizon)]
     if len(rows) > limit:
-        return rows[:limit], position(rows[limit - 1])
+        return rows[:limit], indexed_search.position(rows[limit - 1])
     return rows, horizon
 
 
-def _total(sources: list[Stream]) -> tuple[int, bool]:
+def _total(sources: list[indexed_search.Stream]) -> tuple[int, bool]:
     """Count the matches up to FEW. Without a matching index, count only among the newest rows."""
     total = 0
     for source in sources:
-        found, all_seen = count(source, FEW)
+        found, all_seen = indexed_search.count(source, indexed_search.FEW)
         total += found
-        if not all_seen or total > FEW:
+        if not all_seen or total > indexed_search.FEW:
             return total, False
     return total, True
 
 
-def write_cursor(reached: Position) -> str:
+def write_cursor(reached: indexed_search.Position) -> str:
     text = f"{reached[0].isoformat()}|{reached[1]}"
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
-def _read_cursor(cursor: str) -> Position:
+def _read_cursor(cursor: str) -> indexed_search.Position:
     try:
         text = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode()
         at, _, number = text.partition("|")

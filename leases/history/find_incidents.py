@@ -4,8 +4,6 @@ History keeps less than the tracker knew: no intervals of renewals, no silences 
 managedFields but the name of the writer.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime

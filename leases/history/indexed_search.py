@@ -5,8 +5,6 @@ cover are checked row by row, for at most BUDGET rows. A search for a rare match
 says how far it got.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from datetime import datetime

@@ -3,8 +3,6 @@
 Every replica finds the same incidents under the same ids. Of two versions the newer one stays.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import cache, partial
@@ -15,16 +13,9 @@ from django.db import connection
 from msgspec.structs import replace
 
 from leases.domain.cause.incident import Cause, Incident, Member
+from leases.history import refused_rows
 from leases.history.database import execute_many, insert, moment, select, transaction_in_turn
 from leases.history.outbox import queue_messages
-from leases.history.refused_rows import (
-    RefusedValue,
-    What,
-    log,
-    refusal,
-    set_aside,
-    write_all_but_refused,
-)
 from leases.history.rows import COLUMNS, Story, incident_values, story_of, to_change
 from leases.models import IncidentNote
 
@@ -67,35 +58,35 @@ class IncidentBatch(msgspec.Struct, frozen=True):
     settled: tuple[Reviewed, ...] = ()  # written before; since then only settled, and over
 
 
-def write_batch_of_incidents(batch: IncidentBatch) -> list[RefusedValue]:
+def write_batch_of_incidents(batch: IncidentBatch) -> list[refused_rows.RefusedValue]:
     """Write the batch, and set refused values aside. Returns the refusals.
 
     Raises errors of the database itself; then nothing of the batch is written.
     """
-    refused: list[RefusedValue] = []
-    make = partial(refusal, cluster=batch.cluster)
+    refused: list[refused_rows.RefusedValue] = []
+    make = partial(refused_rows.refusal, cluster=batch.cluster)
 
     def refuse(one: Reviewed, error: Exception) -> None:
         incident = one.incident
-        refused.append(make(What.INCIDENT, incident, error, same=incident.id))
+        refused.append(make(refused_rows.What.INCIDENT, incident, error, same=incident.id))
 
     def refuse_mark(mark: CauseMark, error: Exception) -> None:
         key, same = mark.member.lease, mark.member.identity
-        refused.append(make(What.CAUSE, mark, error, same=same, key=key))
+        refused.append(make(refused_rows.What.CAUSE, mark, error, same=same, key=key))
 
     with transaction_in_turn(batch.cluster):
         same = same_elsewhere(batch)
         settled = [one for one in batch.settled if one.incident.id not in same]
         changed = (*batch.reviewed, *(one for one in batch.settled if one.incident.id in same))
         reviewed = [one for each in changed for one in _under(same, each)]
-        write_all_but_refused(reviewed, write_incidents, refuse)
+        refused_rows.write_all_but_refused(reviewed, write_incidents, refuse)
         settle(batch.cluster, settled)
         reviewed += settled
         queue_messages(batch.cluster, [(one.incident, one.at) for one in reviewed])
         marks = [replace(one, incident=same.get(one.incident, one.incident)) for one in batch.marks]
-        write_all_but_refused(marks, partial(write_marks, batch.cluster), refuse_mark)
-        new = set_aside(refused)
-    log(new)
+        refused_rows.write_all_but_refused(marks, partial(write_marks, batch.cluster), refuse_mark)
+        new = refused_rows.set_aside(refused)
+    refused_rows.log(new)
     return new
 
 

@@ -4,8 +4,6 @@ So a killed process loses none, and of several replicas one queues each message:
 receiver and an incident are numbered, and a number is there once.
 """
 
-from __future__ import annotations
-
 import logging
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -15,19 +13,8 @@ import msgspec
 from django.db import DatabaseError, transaction
 from django.db.models import Q, QuerySet
 
+from leases.domain import notify
 from leases.domain.cause.incident import Incident
-from leases.domain.notify import (
-    Choice,
-    Message,
-    Quiet,
-    Stage,
-    Subject,
-    chooses,
-    is_quiet,
-    message_of,
-    next_stage,
-    phases_of,
-)
 from leases.history.database import to_stored
 from leases.history.refused_rows import is_of_the_value
 from leases.history.rows import as_text, story_of
@@ -50,7 +37,7 @@ def acknowledge(cluster: str, incident: str, *, who: str, at: datetime) -> Ackno
         Notification.objects.filter(
             cluster=cluster,
             incident=incident,
-            stage=Stage.WORSENED.value,
+            stage=notify.Stage.WORSENED.value,
             state=Notification.WAITING,
             attempts=0,
         ).update(
@@ -65,10 +52,10 @@ def take_back(cluster: str, incident: str) -> None:
     Acknowledgement.objects.filter(cluster=cluster, incident=incident).delete()
 
 
-def quiet_times() -> list[Quiet]:
+def quiet_times() -> list[notify.Quiet]:
     """All that are stored: `forget_quiet_times` deletes those that ended long ago."""
     return [
-        Quiet(
+        notify.Quiet(
             cluster=row.cluster,
             namespace=row.namespace,
             name=row.name,
@@ -107,8 +94,8 @@ logger = logging.getLogger(__name__)
 
 MAX_WAITING = 1000  # messages for one receiver; those beyond are logged as not sent
 _NEVER_SENT = (Notification.SILENCED, Notification.WITHDRAWN)
-decode_choice = msgspec.json.Decoder(Choice).decode
-decode_message = msgspec.json.Decoder(Message).decode
+decode_choice = msgspec.json.Decoder(notify.Choice).decode
+decode_message = msgspec.json.Decoder(notify.Message).decode
 
 
 def queue_messages(cluster: str, reviewed: Iterable[tuple[Incident, datetime]]) -> None:
@@ -137,7 +124,7 @@ class _Queue:
         self._rows: dict[tuple[int, str], list[Notification]] = {}
         self._records: dict[str, IncidentRecord] = {}
         self._acknowledged: set[str] = set()
-        self._quiet: list[Quiet] = []
+        self._quiet: list[notify.Quiet] = []
         self._waiting: Counter[int] = Counter()
         self._new: list[Notification] = []
 
@@ -166,20 +153,20 @@ class _Queue:
     def _add_incident(self, incident: Incident, record: IncidentRecord, at: datetime) -> None:
         if incident.part_of and incident.id in self._acknowledged:
             _move_acknowledgement(incident, incident.part_of)
-        subject: Subject | None = None
+        subject: notify.Subject | None = None
         for receiver, choice in self._receivers:
             rows = self._rows.get((receiver.pk, incident.id), [])
             if all(row.state in _NEVER_SENT for row in rows):
                 subject = subject or _subject(incident, record)
                 over = incident.ended is not None and incident.ended < receiver.created_at
-                if over or incident.part_of or not chooses(choice, subject):
+                if over or incident.part_of or not notify.chooses(choice, subject):
                     continue
             self._add_message(receiver, choice, incident, rows, at)
 
     def _add_message(
         self,
         receiver: Receiver,
-        choice: Choice,
+        choice: notify.Choice,
         incident: Incident,
         rows: list[Notification],
         at: datetime,
@@ -217,7 +204,7 @@ class _Queue:
         unsent: Notification,
         incident: Incident,
         heard: Sequence[Notification],
-        choice: Choice,
+        choice: notify.Choice,
         at: datetime,
     ) -> bool:
         """Let a message that nobody has tried to send say what is known now."""
@@ -239,28 +226,32 @@ class _Queue:
         rows = Notification.objects.filter(pk=unsent.pk, attempts=0, state=Notification.WAITING)
         return bool(rows.update(**values))
 
-    def _stage(self, incident: Incident, last: Message | None) -> Stage | None:
-        stage = next_stage(incident, last)
-        return None if stage is Stage.WORSENED and incident.id in self._acknowledged else stage
+    def _stage(self, incident: Incident, last: notify.Message | None) -> notify.Stage | None:
+        stage = notify.next_stage(incident, last)
+        return (
+            None if stage is notify.Stage.WORSENED and incident.id in self._acknowledged else stage
+        )
 
     def _content(
         self,
         row: Notification,
-        stage: Stage,
+        stage: notify.Stage,
         incident: Incident,
-        last: Message | None,
+        last: notify.Message | None,
         at: datetime,
     ) -> dict[str, object]:
-        message = message_of(incident, stage, receiver=row.receiver_id, step=row.step, last=last)
+        message = notify.message_of(
+            incident, stage, receiver=row.receiver_id, step=row.step, last=last
+        )
         values: dict[str, object] = {"stage": stage.value, "content": as_text(message)}
-        first_and_over = last is None and stage is Stage.OVER
-        if first_and_over and is_quiet(self._quiet, self._cluster, incident.leases, at):
+        first_and_over = last is None and stage is notify.Stage.OVER
+        if first_and_over and notify.is_quiet(self._quiet, self._cluster, incident.leases, at):
             values |= {"state": Notification.SILENCED, "ended_at": at}
             values["outcome"] = "Not sent: it was over before the mute or the window ended."
         return values
 
 
-def _wants(choice: Choice, stage: Stage) -> bool:
+def _wants(choice: notify.Choice, stage: notify.Stage) -> bool:
     return not choice.stages or stage in choice.stages
 
 
@@ -268,14 +259,14 @@ def _is_unsent(row: Notification) -> bool:
     return row.state == Notification.WAITING and row.attempts == 0
 
 
-def _subject(incident: Incident, record: IncidentRecord) -> Subject:
+def _subject(incident: Incident, record: IncidentRecord) -> notify.Subject:
     changes = [change for _, change in story_of(record.story)]
-    return Subject(
+    return notify.Subject(
         cluster=incident.cluster,
         cause=incident.cause,
         leases=incident.leases,
         kinds=frozenset(change.kind for change in changes),
-        phases=phases_of(changes),
+        phases=notify.phases_of(changes),
     )
 
 

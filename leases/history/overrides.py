@@ -1,7 +1,5 @@
 """What admins say of Leases: the kind, and that they may be vacant."""
 
-from __future__ import annotations
-
 from datetime import datetime
 
 from django.db.models import Q

@@ -6,8 +6,6 @@ must infer. Every change has a unique identity: writing it again, by a retry or 
 adds nothing.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import time

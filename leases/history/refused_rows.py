@@ -5,8 +5,6 @@ It is stored as a RefusedRow with its whole content. If the database is down, lo
 read-only, nothing is set aside: everything waits.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import logging

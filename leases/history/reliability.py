@@ -7,8 +7,6 @@ Each row is replaced by what the changes say now, so that repeating a step, afte
 another replica, changes nothing. Every function that writes is one short transaction.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
@@ -20,19 +18,9 @@ import msgspec
 from django.db import connection, transaction
 from django.db.models import QuerySet
 
+from leases import models
+from leases.domain import figures
 from leases.domain.change import Change
-from leases.domain.figures import (
-    DAY,
-    NO_DATA,
-    Period,
-    Span,
-    Totals,
-    allowed_share,
-    days_of,
-    first_day,
-    start_of,
-    totals_of,
-)
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.history.database import by_index, execute_many, insert, moment, select, take_turn
@@ -40,14 +28,6 @@ from leases.history.overrides import marks_between
 from leases.history.rows import COLUMNS, to_change
 from leases.history.states_as_of import changes_before, gone_since, states_at
 from leases.history.watched_spans import unwatched_times, watched_since
-from leases.models import (
-    LeaseRecord,
-    NearMissCount,
-    ReliabilityObjective,
-    ReliabilityProgress,
-    ReliabilityRecord,
-    WatchRecord,
-)
 
 LATE = timedelta(hours=1)  # a day is final when the watch is stored up to so long after it
 LATEST = timedelta(days=7)  # a change stored so long after its day does not count any more
@@ -57,7 +37,7 @@ NEVER = datetime(1, 1, 2, tzinfo=UTC)
 
 def next_day(cluster: str) -> date | None:
     """Return the first day whose totals may change; None: the cluster was never watched."""
-    row = ReliabilityProgress.objects.filter(cluster=cluster).first()
+    row = models.ReliabilityProgress.objects.filter(cluster=cluster).first()
     if row is not None:
         return row.day
     first = watched_since(cluster)
@@ -66,18 +46,18 @@ def next_day(cluster: str) -> date | None:
 
 def counted_until(cluster: str) -> datetime:
     """Return the moment before which changes are counted for good, and not needed any more."""
-    row = ReliabilityProgress.objects.filter(cluster=cluster).first()
-    return NEVER if row is None else start_of(row.day)
+    row = models.ReliabilityProgress.objects.filter(cluster=cluster).first()
+    return NEVER if row is None else figures.start_of(row.day)
 
 
 def is_final(cluster: str, day: date, now: datetime) -> bool:
     """Whether no change of this day will be stored any more."""
-    end = start_of(day) + DAY
+    end = figures.start_of(day) + figures.DAY
     if now < end + LATE:
         return False
     if now >= end + LOST:
         return True
-    row = WatchRecord.objects.filter(cluster=cluster).first()
+    row = models.WatchRecord.objects.filter(cluster=cluster).first()
     return row is not None and row.watched_until >= end + LATE
 
 
@@ -86,11 +66,15 @@ def finish_day(cluster: str, day: date) -> None:
 
     If `reopen` went back meanwhile, the next count begins there.
     """
-    following = day + DAY
+    following = day + figures.DAY
     with transaction.atomic():
-        ReliabilityProgress.objects.get_or_create(cluster=cluster, defaults={"day": following})
-        ReliabilityProgress.objects.filter(cluster=cluster, day=day).update(day=following)
-        NearMissCount.objects.filter(cluster=cluster, at__lt=start_of(following)).delete()
+        models.ReliabilityProgress.objects.get_or_create(
+            cluster=cluster, defaults={"day": following}
+        )
+        models.ReliabilityProgress.objects.filter(cluster=cluster, day=day).update(day=following)
+        models.NearMissCount.objects.filter(
+            cluster=cluster, at__lt=figures.start_of(following)
+        ).delete()
 
 
 def reopen(cluster: str, times: Iterable[datetime], now: datetime) -> None:
@@ -101,7 +85,9 @@ def reopen(cluster: str, times: Iterable[datetime], now: datetime) -> None:
     late = min((at for at in times if now - LATEST < at < now - LATE), default=None)
     if late is None:
         return
-    later = ReliabilityProgress.objects.filter(cluster=cluster, day__gt=late.astimezone(UTC).date())
+    later = models.ReliabilityProgress.objects.filter(
+        cluster=cluster, day__gt=late.astimezone(UTC).date()
+    )
     since = watched_since(cluster) if later.exists() else None
     if since is not None:
         later.update(day=max(since, late).astimezone(UTC).date())
@@ -155,21 +141,21 @@ class CountedDay(msgspec.Struct, frozen=True, kw_only=True):
     cluster: str
     day: date
     until: datetime
-    blind: tuple[Span, ...]
-    marks: dict[ObjectName, list[Span]]
+    blind: tuple[figures.Span, ...]
+    marks: dict[ObjectName, list[figures.Span]]
     near_misses: Mapping[ObjectName, int]
     abandoned_after: timedelta
 
     @property
     def since(self) -> datetime:
-        return start_of(self.day)
+        return figures.start_of(self.day)
 
 
 def counted_day(
     cluster: str, day: date, now: datetime, *, abandoned_after: timedelta
 ) -> CountedDay:
-    since = start_of(day)
-    until = min(since + DAY, now)
+    since = figures.start_of(day)
+    until = min(since + figures.DAY, now)
     around = unwatched_times(cluster, since=since - AROUND, until=until + AROUND, now=now)
     cut = ((max(one.since, since), min(one.until, until)) for one in around)
     return CountedDay(
@@ -198,7 +184,7 @@ def names_of(
 
 def count(
     day: CountedDay, keys: Sequence[ObjectName], kind_now: PresentKind
-) -> list[tuple[ObjectName, Totals]]:
+) -> list[tuple[ObjectName, figures.Totals]]:
     """Return the totals of those that were elections and existed in the day."""
     before = day.since - MOMENT
     known = changes_before(day.cluster, keys, before)
@@ -207,22 +193,22 @@ def count(
     found = []
     for key in keys:
         totals, kind = _count_one(day, key, known.get(key, []), abandoned=key in abandoned)
-        if (kind_now(key) or kind) is Kind.ELECTION and totals != Totals():
-            near_misses = Totals(near_misses=day.near_misses.get(key, 0))
+        if (kind_now(key) or kind) is Kind.ELECTION and totals != figures.Totals():
+            near_misses = figures.Totals(near_misses=day.near_misses.get(key, 0))
             found.append((key, totals + near_misses))
     return found
 
 
 def _count_one(
     day: CountedDay, key: ObjectName, known: list[Change], *, abandoned: bool
-) -> tuple[Totals, Kind | None]:
+) -> tuple[figures.Totals, Kind | None]:
     """Add up the totals of pieces of the day that have at most MAX_CHANGES each."""
-    totals, kind, since = Totals(), None, day.since
+    totals, kind, since = figures.Totals(), None, day.since
     while True:
         changes, until = _piece(day, key, since)
         if known or changes:
             kind = [*known, *changes][-1].kind
-        totals += totals_of(
+        totals += figures.totals_of(
             [*known, *changes],
             since=since,
             until=until,
@@ -252,7 +238,7 @@ def _piece(day: CountedDay, key: ObjectName, since: datetime) -> tuple[list[Chan
 
 
 def _recorded(cluster: str) -> Iterator[ObjectName]:
-    rows = LeaseRecord.objects.filter(cluster=cluster).values_list("namespace", "name")
+    rows = models.LeaseRecord.objects.filter(cluster=cluster).values_list("namespace", "name")
     return (ObjectName(*row) for row in rows.iterator())
 
 
@@ -290,7 +276,7 @@ def batches(rows: Sequence[T]) -> Iterator[Sequence[T]]:
 
 
 def save_day(
-    cluster: str, day: date, until: datetime, counted: Sequence[tuple[ObjectName, Totals]]
+    cluster: str, day: date, until: datetime, counted: Sequence[tuple[ObjectName, figures.Totals]]
 ) -> None:
     """Store the day of some Leases, and sum up its week and its quarter anew.
 
@@ -300,25 +286,26 @@ def save_day(
     largest = f"{_LARGEST[connection.vendor]}(leases_reliability.{column}, excluded.{column})"
     replace = _REPLACE.replace(f"= excluded.{column}", f"= {largest}")
     rows = [
-        _row(cluster, Period.DAY, day, Scope.LEASE, key, totals, until) for key, totals in counted
+        _row(cluster, figures.Period.DAY, day, Scope.LEASE, key, totals, until)
+        for key, totals in counted
     ]
     with transaction.atomic():
         take_turn(f"reliability {cluster}")
         insert(_INSERT, rows, replace)
-        for period in (Period.WEEK, Period.QUARTER):
-            _sum_days(cluster, period, first_day(period, day), [key for key, _ in counted])
+        for period in (figures.Period.WEEK, figures.Period.QUARTER):
+            _sum_days(cluster, period, figures.first_day(period, day), [key for key, _ in counted])
 
 
-def sums_by_namespace(cluster: str, period: Period, since: date) -> list[tuple[Any, ...]]:
+def sums_by_namespace(cluster: str, period: figures.Period, since: date) -> list[tuple[Any, ...]]:
     """Return the rows of the namespaces and of the cluster in a period. It only reads."""
     found = select(
         f"SELECT namespace, {_SUMS}, MAX(until) FROM leases_reliability "  # noqa: S608
         "WHERE cluster = %s AND period = %s AND since = %s AND scope = %s GROUP BY namespace",
         [cluster, period.value, since.isoformat(), Scope.LEASE.value],
     )
-    rows, whole = [], Totals()
+    rows, whole = [], figures.Totals()
     for namespace, *sums, until in found:
-        totals = Totals(**dict(zip(SUMMED, sums, strict=True)))
+        totals = figures.Totals(**dict(zip(SUMMED, sums, strict=True)))
         whole += totals
         place, at = ObjectName(namespace, ""), moment(until)
         rows.append(_row(cluster, period, since, Scope.NAMESPACE, place, totals, at))
@@ -337,26 +324,26 @@ def save_sums(rows: Sequence[tuple[Any, ...]]) -> None:
 def old_rows(cluster: str, before: date) -> list[list[int]]:
     """Return batches of rows to delete: those of periods that ended before this day."""
     rows = chain.from_iterable(
-        ReliabilityRecord.objects.filter(
-            cluster=cluster, period=period, since__lt=first_day(period, before)
+        models.ReliabilityRecord.objects.filter(
+            cluster=cluster, period=period, since__lt=figures.first_day(period, before)
         ).values_list("pk", flat=True)
-        for period in Period
+        for period in figures.Period
     )
     numbers = list(rows)
     return [numbers[start : start + OLD_ROWS] for start in range(0, len(numbers), OLD_ROWS)]
 
 
 def forget_rows(numbers: list[int]) -> int:
-    return ReliabilityRecord.objects.filter(pk__in=numbers).delete()[0]
+    return models.ReliabilityRecord.objects.filter(pk__in=numbers).delete()[0]
 
 
 def _row(
     cluster: str,
-    period: Period,
+    period: figures.Period,
     since: date,
     scope: Scope,
     key: ObjectName,
-    totals: Totals,
+    totals: figures.Totals,
     until: datetime,
 ) -> tuple[Any, ...]:
     sums = [getattr(totals, column) for column in SUMMED]
@@ -365,11 +352,14 @@ def _row(
     return (*place, scope.value, *sums, totals.lost_share, at)
 
 
-def _sum_days(cluster: str, period: Period, since: date, keys: Sequence[ObjectName]) -> None:
-    days = ", ".join(f"'{day.isoformat()}'" for day in days_of(period, since))
+def _sum_days(
+    cluster: str, period: figures.Period, since: date, keys: Sequence[ObjectName]
+) -> None:
+    days = ", ".join(f"'{day.isoformat()}'" for day in figures.days_of(period, since))
     sql = (
         f"{_INSERT} SELECT cluster, %s, %s, namespace, name, scope, {_SUMS}, "  # noqa: S608
-        f"CASE WHEN SUM(watched_seconds) > 0 THEN {_SHARE[connection.vendor]} ELSE {NO_DATA} END, "
+        f"CASE WHEN SUM(watched_seconds) > 0 THEN {_SHARE[connection.vendor]} "
+        f"ELSE {figures.NO_DATA} END, "
         f"MAX(until) FROM leases_reliability WHERE cluster = %s AND period = 'day' "
         f"AND since IN ({days}) AND namespace = %s AND name = %s "
         f"GROUP BY cluster, namespace, name, scope {_REPLACE}"
@@ -385,14 +375,14 @@ class PeriodTotals(msgspec.Struct, frozen=True, gc=False):
     """Totals of one Lease, namespace or cluster, counted up to `until`."""
 
     key: ObjectName
-    totals: Totals
+    totals: figures.Totals
     until: datetime
 
 
 class Found(msgspec.Struct, frozen=True):
     """All rows of a search, the largest lost share first; those without data come last."""
 
-    rows: QuerySet[ReliabilityRecord]
+    rows: QuerySet[models.ReliabilityRecord]
     total: int
     missed: int
     without_data: int
@@ -405,7 +395,7 @@ class Found(msgspec.Struct, frozen=True):
         found = list(self.all())
         if not found:
             return None
-        totals = sum((one.totals for one in found), Totals())
+        totals = sum((one.totals for one in found), figures.Totals())
         return PeriodTotals(ObjectName("", ""), totals, min(one.until for one in found))
 
     def all(self) -> Iterator[PeriodTotals]:
@@ -414,7 +404,7 @@ class Found(msgspec.Struct, frozen=True):
 
 def find_totals(
     cluster: str,
-    period: Period,
+    period: figures.Period,
     since: date,
     scope: Scope,
     *,
@@ -422,7 +412,7 @@ def find_totals(
     namespace: str = "",
     name: str = "",
 ) -> Found:
-    rows = ReliabilityRecord.objects.filter(
+    rows = models.ReliabilityRecord.objects.filter(
         cluster=cluster, period=period.value, since=since
     ).order_by("-lost_share", "namespace", "name")
     if namespace:
@@ -436,14 +426,16 @@ def find_totals(
     return Found(
         rows,
         total=rows.count(),
-        missed=rows.filter(lost_share__gt=allowed_share(objective)).count(),
-        without_data=rows.filter(lost_share=NO_DATA).count(),
+        missed=rows.filter(lost_share__gt=figures.allowed_share(objective)).count(),
+        without_data=rows.filter(lost_share=figures.NO_DATA).count(),
     )
 
 
-def sum_of(cluster: str, period: Period, since: date, key: ObjectName) -> PeriodTotals | None:
+def sum_of(
+    cluster: str, period: figures.Period, since: date, key: ObjectName
+) -> PeriodTotals | None:
     """Return the totals of one Lease; without a name, those of its namespace or the cluster."""
-    row = ReliabilityRecord.objects.filter(
+    row = models.ReliabilityRecord.objects.filter(
         cluster=cluster, period=period.value, since=since, namespace=key.namespace, name=key.name
     ).first()
     return None if row is None else _found(row)
@@ -451,8 +443,8 @@ def sum_of(cluster: str, period: Period, since: date, key: ObjectName) -> Period
 
 def by_day(
     cluster: str, days: Sequence[date], keys: Sequence[ObjectName]
-) -> dict[ObjectName, dict[date, Totals]]:
-    found: dict[ObjectName, dict[date, Totals]] = {key: {} for key in keys}
+) -> dict[ObjectName, dict[date, figures.Totals]]:
+    found: dict[ObjectName, dict[date, figures.Totals]] = {key: {} for key in keys}
     if not keys:
         return found
     names = ", ".join(["(%s, %s)"] * len(keys))
@@ -467,20 +459,20 @@ def by_day(
         f"AND total.since IN ({within}) "
         "AND total.namespace = wanted.namespace AND total.name = wanted.name",
         [*chain.from_iterable((key.namespace, key.name) for key in keys), cluster,
-         Period.DAY.value, *(day.isoformat() for day in days)],
+         figures.Period.DAY.value, *(day.isoformat() for day in days)],
     )  # fmt: skip
     for namespace, name, since, *sums in rows:
         day = date.fromisoformat(str(since))
-        totals = Totals(**dict(zip(SUMMED, sums, strict=True)))
+        totals = figures.Totals(**dict(zip(SUMMED, sums, strict=True)))
         found[ObjectName(namespace, name)][day] = totals
     return found
 
 
 def default_objective(cluster: str) -> float | None:
-    row = ReliabilityObjective.objects.filter(cluster=cluster).first()
+    row = models.ReliabilityObjective.objects.filter(cluster=cluster).first()
     return None if row is None else row.percent
 
 
-def _found(row: ReliabilityRecord) -> PeriodTotals:
-    totals = Totals(**{field: getattr(row, field) for field in SUMMED})
+def _found(row: models.ReliabilityRecord) -> PeriodTotals:
+    totals = figures.Totals(**{field: getattr(row, field) for field in SUMMED})
     return PeriodTotals(ObjectName(row.namespace, row.name), totals, row.until)

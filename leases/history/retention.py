@@ -7,8 +7,6 @@ long but only reads; deleting is short, and is done by the writer.
 Incidents that go on, and those with notes, stay.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 

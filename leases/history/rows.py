@@ -1,7 +1,5 @@
 """Convert changes and incidents between the domain's form and database rows."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any

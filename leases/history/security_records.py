@@ -1,7 +1,5 @@
 """Find and export lines of the security log."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Any

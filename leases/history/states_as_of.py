@@ -6,8 +6,6 @@ gap.
 Only changes that end a term are read, so the cost does not depend on the whole history.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta

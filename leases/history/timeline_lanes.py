@@ -1,7 +1,5 @@
 """The lives of many Leases over a range, for the timeline; bounded, however busy they were."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import datetime
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Store when each cluster was watched, so that an unwatched time never looks quiet."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -12,15 +10,8 @@ from django.db import connection
 from django.db.models import Min
 
 from leases import models
+from leases.domain import watched_times
 from leases.domain.steady_clock import Jump
-from leases.domain.watched_times import (
-    Connection,
-    ConnectionState,
-    UnwatchedTime,
-    WatchedTime,
-    WatchEnd,
-    unwatched,
-)
 from leases.history.database import execute_many, from_stored, to_stored
 
 MAX_CLOSED = 10_000  # waiting spans of one cluster; older ones count as unwatched
@@ -38,46 +29,48 @@ class WatchLog:
 
     def __init__(self) -> None:
         self.process = uuid4().hex
-        self._open: dict[str, WatchedTime] = {}
-        self._closed: dict[str, deque[WatchedTime]] = {}
+        self._open: dict[str, watched_times.WatchedTime] = {}
+        self._closed: dict[str, deque[watched_times.WatchedTime]] = {}
         self._paused: dict[str, bool] = {}  # whether the watch is live during the pause
 
-    def record(self, cluster: str, now: Connection) -> None:
-        live = now.state is ConnectionState.LIVE
+    def record(self, cluster: str, now: watched_times.Connection) -> None:
+        live = now.state is watched_times.ConnectionState.LIVE
         if cluster in self._paused:
             self._paused[cluster] = live
         elif live:
             if cluster not in self._open:
-                self._open[cluster] = WatchedTime(since=now.since, until=now.since)
+                self._open[cluster] = watched_times.WatchedTime(since=now.since, until=now.since)
         else:
-            self._close(cluster, now.heard_at or now.since, WatchEnd.LOST, now.detail)
+            self._close(cluster, now.heard_at or now.since, watched_times.WatchEnd.LOST, now.detail)
 
     def pause(self, cluster: str, at: datetime, why: str) -> None:
         """From now on observations are not stored: they count as unwatched time."""
         self._paused[cluster] = cluster in self._open
-        self._close(cluster, at, WatchEnd.LOST, why)
+        self._close(cluster, at, watched_times.WatchEnd.LOST, why)
 
     def resume(self, cluster: str, at: datetime) -> None:
         if self._paused.pop(cluster, False):
-            self._open[cluster] = WatchedTime(since=at, until=at)
+            self._open[cluster] = watched_times.WatchedTime(since=at, until=at)
 
     def clock_jumped(self, jump: Jump, why: str) -> None:
         """The skipped time counts as unwatched."""
         for cluster in tuple(self._open):
-            self._close(cluster, jump.before, WatchEnd.LOST, why)
-            self._open[cluster] = WatchedTime(since=jump.after, until=jump.after)
+            self._close(cluster, jump.before, watched_times.WatchEnd.LOST, why)
+            self._open[cluster] = watched_times.WatchedTime(since=jump.after, until=jump.after)
 
     def stop(self, cluster: str, at: datetime) -> None:
-        self._close(cluster, at, WatchEnd.STOPPED, "")
+        self._close(cluster, at, watched_times.WatchEnd.STOPPED, "")
 
-    def take(self, cluster: str, until: datetime) -> tuple[WatchedTime, ...]:
+    def take(self, cluster: str, until: datetime) -> tuple[watched_times.WatchedTime, ...]:
         """Return the spans to store: ended ones, and the open one as of `until`."""
         spans = list(self._closed.pop(cluster, ()))
         if cluster in self._open:
             spans.append(_until(self._open[cluster], until))
         return tuple(spans)
 
-    def _close(self, cluster: str, at: datetime, ended: WatchEnd, detail: str) -> None:
+    def _close(
+        self, cluster: str, at: datetime, ended: watched_times.WatchEnd, detail: str
+    ) -> None:
         span = self._open.pop(cluster, None)
         if span is not None:
             closed = msgspec.structs.replace(_until(span, at), ended=ended, detail=detail)
@@ -85,7 +78,7 @@ class WatchLog:
             waiting.append(closed)
 
 
-def save(cluster: str, process: str, spans: Iterable[WatchedTime]) -> None:
+def save(cluster: str, process: str, spans: Iterable[watched_times.WatchedTime]) -> None:
     """Store these spans. Runs in the caller's transaction."""
     adapt = connection.ops.adapt_datetimefield_value
     rows = [
@@ -104,15 +97,15 @@ def watched_since(cluster: str) -> datetime | None:
 
 def unwatched_times(
     cluster: str, *, since: datetime, until: datetime, now: datetime
-) -> tuple[UnwatchedTime, ...]:
+) -> tuple[watched_times.UnwatchedTime, ...]:
     """Return the parts of a range in which nobody watched the cluster, oldest first."""
     spans = spans_around(cluster, since=since, until=until, now=now)
-    return unwatched(spans, since=since, until=min(until, now))
+    return watched_times.unwatched(spans, since=since, until=min(until, now))
 
 
 def spans_around(
     cluster: str, *, since: datetime, until: datetime, now: datetime
-) -> list[WatchedTime]:
+) -> list[watched_times.WatchedTime]:
     """Return the watched times that touch a range, and the last before it, oldest first."""
     rows = models.WatchSpan.objects.filter(cluster=cluster, since__lte=until)
     before = rows.filter(until__lte=since).order_by("-until").first()
@@ -120,12 +113,14 @@ def spans_around(
     return [_watched(row, now) for row in (*([before] if before else []), *inside)]
 
 
-def _watched(row: models.WatchSpan, now: datetime) -> WatchedTime:
-    ended = WatchEnd(row.ended)
-    lasts = ended is WatchEnd.CUT and row.until > now - LASTS
+def _watched(row: models.WatchSpan, now: datetime) -> watched_times.WatchedTime:
+    ended = watched_times.WatchEnd(row.ended)
+    lasts = ended is watched_times.WatchEnd.CUT and row.until > now - LASTS
     until = max(row.until, now) if lasts else row.until
-    return WatchedTime(since=row.since, until=until, ended=ended, detail=from_stored(row.detail))
+    return watched_times.WatchedTime(
+        since=row.since, until=until, ended=ended, detail=from_stored(row.detail)
+    )
 
 
-def _until(span: WatchedTime, at: datetime) -> WatchedTime:
+def _until(span: watched_times.WatchedTime, at: datetime) -> watched_times.WatchedTime:
     return msgspec.structs.replace(span, until=max(span.since, at))

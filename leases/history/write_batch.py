@@ -7,8 +7,6 @@ the one that made the change, the identities differ; then the time window identi
 one: the same Lease came to the same holder within it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Container, Iterable, Sequence
 from datetime import datetime
 from functools import cache, partial
@@ -22,17 +20,8 @@ from leases import models
 from leases.domain.change import OF_THE_TERM, Change, ChangeType, identity
 from leases.domain.lease import ObjectName, number_of
 from leases.domain.watched_times import WatchedTime
-from leases.history import watched_spans
+from leases.history import refused_rows, watched_spans
 from leases.history.database import execute_many, insert, select, to_stored, transaction_in_turn
-from leases.history.refused_rows import (
-    RefusedValue,
-    What,
-    is_of_the_value,
-    log,
-    refusal,
-    set_aside,
-    write_all_but_refused,
-)
 from leases.history.reliability import reopen
 from leases.history.rows import WRITTEN, to_values
 from leases.models import LeaseRecord, WatchRecord
@@ -177,7 +166,7 @@ def _forget_conclusions(seen: Iterable[Change]) -> None:
 
 
 T = TypeVar("T")
-Write = Callable[[What, Sequence[Any], Callable[[Sequence[Any]], None]], None]
+Write = Callable[[refused_rows.What, Sequence[Any], Callable[[Sequence[Any]], None]], None]
 
 
 class Batch(msgspec.Struct, frozen=True):
@@ -196,7 +185,7 @@ class Batch(msgspec.Struct, frozen=True):
     present: frozenset[ObjectName] | None = None  # if set: delete the states of all other Leases
 
 
-def write_what_fits(batch: Batch) -> list[RefusedValue]:
+def write_what_fits(batch: Batch) -> list[refused_rows.RefusedValue]:
     """Write the batch, and set refused values aside. Returns the refusals.
 
     Raises errors of the database itself; then nothing of the batch is written.
@@ -204,51 +193,65 @@ def write_what_fits(batch: Batch) -> list[RefusedValue]:
     try:
         return _write(batch, _all_at_once, ())
     except Exception as error:
-        if not is_of_the_value(error):
+        if not refused_rows.is_of_the_value(error):
             raise
-    refused: list[RefusedValue] = []
+    refused: list[refused_rows.RefusedValue] = []
 
-    def write(what: What, items: Sequence[T], part: Callable[[Sequence[T]], None]) -> None:
-        write_all_but_refused(
+    def write(
+        what: refused_rows.What, items: Sequence[T], part: Callable[[Sequence[T]], None]
+    ) -> None:
+        refused_rows.write_all_but_refused(
             items, part, lambda item, error: refused.append(_refused(batch, what, item, error))
         )
 
     new = _write(batch, write, refused)
-    log(new)
+    refused_rows.log(new)
     return new
 
 
-def _all_at_once(_what: What, items: Sequence[T], write: Callable[[Sequence[T]], None]) -> None:
+def _all_at_once(
+    _what: refused_rows.What, items: Sequence[T], write: Callable[[Sequence[T]], None]
+) -> None:
     if items:
         write(items)
 
 
-def _refused(batch: Batch, what: What, item: Any, error: Exception) -> RefusedValue:
-    make = partial(refusal, what, error=error, cluster=batch.cluster)
-    if what is What.CHANGE:
+def _refused(
+    batch: Batch, what: refused_rows.What, item: Any, error: Exception
+) -> refused_rows.RefusedValue:
+    make = partial(refused_rows.refusal, what, error=error, cluster=batch.cluster)
+    if what is refused_rows.What.CHANGE:
         try:
             same = identity(item)
         except ValueError:
             same = ascii(item)
         return make(item=item, same=same, key=item)
-    if what is What.STATE:
+    if what is refused_rows.What.STATE:
         return make(item=item[1], same="", key=item[0])
-    return make(item=item, same=f"{batch.process} {item.since}" if what is What.SPAN else "")
+    return make(
+        item=item, same=f"{batch.process} {item.since}" if what is refused_rows.What.SPAN else ""
+    )
 
 
-def _write(batch: Batch, write: Write, refused: Sequence[RefusedValue]) -> list[RefusedValue]:
+def _write(
+    batch: Batch, write: Write, refused: Sequence[refused_rows.RefusedValue]
+) -> list[refused_rows.RefusedValue]:
     """Write one transaction in the recorder's thread. Stored changes are left as they are.
 
     `write` writes all items of one kind; refusals that it adds are stored too.
     """
     with transaction_in_turn(batch.cluster):
-        write(What.CHANGE, batch.changes, write_changes)
+        write(refused_rows.What.CHANGE, batch.changes, write_changes)
         reopen(batch.cluster, (change.at for change in batch.changes), batch.watched_until)
-        write(What.SPAN, batch.spans, partial(watched_spans.save, batch.cluster, batch.process))
+        write(
+            refused_rows.What.SPAN,
+            batch.spans,
+            partial(watched_spans.save, batch.cluster, batch.process),
+        )
         if batch.went_back or not is_behind(batch.cluster, batch.resource_version):
             _write_states(batch, write)
         # Otherwise another replica is further and has stored all of this.
-        return set_aside(refused)
+        return refused_rows.set_aside(refused)
 
 
 def _write_states(batch: Batch, write: Write) -> None:
@@ -262,11 +265,11 @@ def _write_states(batch: Batch, write: Write) -> None:
             batch.cluster, resource_version=versions[0], watched_until=batch.watched_until
         )
 
-    write(What.STATE, batch.states, save)
+    write(refused_rows.What.STATE, batch.states, save)
     if batch.present is not None:
         forget_all_but(batch.cluster, batch.present)
     if batch.complete and batch.resource_version is not None:
-        write(What.PROGRESS, (batch.resource_version,), save_progress)
+        write(refused_rows.What.PROGRESS, (batch.resource_version,), save_progress)
 
 
 def let_go() -> None:

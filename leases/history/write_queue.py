@@ -6,8 +6,6 @@ A state is written with the last change that led to it: a state ahead of its cha
 restart skip them.
 """
 
-from __future__ import annotations
-
 import logging
 from collections import deque
 from collections.abc import Callable, Iterable

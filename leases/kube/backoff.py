@@ -4,8 +4,6 @@ Source: k8s.io/client-go/tools/cache/reflector.go: 800 ms, doubled up to 30 s, p
 jitter.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from random import random
 

@@ -8,8 +8,6 @@ that defines a cluster, user, context or `current-context` wins. Missing files a
 paths start at their file's folder.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Mapping

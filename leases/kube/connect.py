@@ -1,7 +1,5 @@
 """Make a client from a SOURCE: the cluster's address and our credentials."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -9,21 +7,16 @@ from kubernetes.aio.client import Configuration
 from kubernetes.aio.config import ConfigException, load_incluster_config
 from kubernetes.aio.config.kube_config import ConfigNode, KubeConfigLoader
 
-from leases.kube.cluster_source import (
-    FORMS,
-    ClusterSource,
-    Files,
-    SourceKind,
-    default_files,
-    merged,
-    shown,
-)
+from leases.kube import cluster_source
 from leases.kube.http_session import Configure, ConfigureError, Session, Timeouts
 from leases.kube.lease_client import LeaseClient
 
 
 async def connect(
-    source: ClusterSource, *, kubeconfig: Path | Files | None, limits: Timeouts | None = None
+    source: cluster_source.ClusterSource,
+    *,
+    kubeconfig: Path | cluster_source.Files | None,
+    limits: Timeouts | None = None,
 ) -> LeaseClient:
     """Make a client for this cluster, without sending anything.
 
@@ -31,12 +24,16 @@ async def connect(
     the default place (KUBECONFIG, else ~/.kube/config). Raises ValueError for what only a person
     can fix: no such file, no such context, not in a cluster.
     """
-    if source.kind is SourceKind.URL:
+    if source.kind is cluster_source.SourceKind.URL:
         configure, host = _from_url(source.value, source.token), source.value
-    elif source.kind is SourceKind.IN_CLUSTER:
+    elif source.kind is cluster_source.SourceKind.IN_CLUSTER:
         configure, host = await _in_cluster()
     else:
-        files = (kubeconfig,) if isinstance(kubeconfig, Path) else kubeconfig or default_files()
+        files = (
+            (kubeconfig,)
+            if isinstance(kubeconfig, Path)
+            else kubeconfig or cluster_source.default_files()
+        )
         configure, host = _from_kubeconfig(files, source.value)
     return LeaseClient(Session(configure, host=host, limits=limits))
 
@@ -65,11 +62,11 @@ async def _in_cluster() -> tuple[Configure, str]:
     except ConfigureError as error:
         raise ValueError(
             f"in-cluster works only inside a pod with a service account ({error.__cause__}): "
-            f"use another source, {FORMS}."
+            f"use another source, {cluster_source.FORMS}."
         ) from error
 
 
-def _from_kubeconfig(files: Files, context: str) -> tuple[Configure, str]:
+def _from_kubeconfig(files: cluster_source.Files, context: str) -> tuple[Configure, str]:
     """Read the files, now and whenever credentials fail. An empty context is the current one."""
 
     async def configure() -> Configuration:
@@ -79,7 +76,9 @@ def _from_kubeconfig(files: Files, context: str) -> tuple[Configure, str]:
             configuration = Configuration()
             await loader.load_and_set(configuration)  # type: ignore[no-untyped-call]
         except (ValueError, OSError, ConfigException, TypeError, KeyError) as error:
-            raise ConfigureError(f"Cannot use {shown(files)}: {_line(error)}.") from error
+            raise ConfigureError(
+                f"Cannot use {cluster_source.shown(files)}: {_line(error)}."
+            ) from error
         # A token from a file may end in a newline, which a header cannot carry.
         configuration.api_key = {k: v.strip() for k, v in configuration.api_key.items()}
         return configuration
@@ -88,27 +87,28 @@ def _from_kubeconfig(files: Files, context: str) -> tuple[Configure, str]:
     return configure, _server(config, wanted, files)
 
 
-def _context(files: Files, context: str) -> tuple[Any, str]:
+def _context(files: cluster_source.Files, context: str) -> tuple[Any, str]:
     """Return the merged kubeconfig and the context's name. Raises ValueError."""
-    config = merged(files)
+    config = cluster_source.merged(files)
     names = [entry["name"] for entry in config["contexts"]]
     wanted = context or config["current-context"]
     if wanted not in names:
         known = ", ".join(sorted(names)) or "none"
         raise ValueError(
-            f"There is no context {wanted!r} in {shown(files)}; those there are: {known}."
+            f"There is no context {wanted!r} in {cluster_source.shown(files)}; "
+            f"those there are: {known}."
         )
     return ConfigNode("kubeconfig", config), wanted  # type: ignore[no-untyped-call]
 
 
-def _server(config: Any, context: str, files: Files) -> str:
+def _server(config: Any, context: str, files: cluster_source.Files) -> str:
     """Return the address of the context's cluster. Raises ValueError."""
     try:
         cluster = config["contexts"].get_with_name(context)["context"]["cluster"]
         server = config["clusters"].get_with_name(cluster)["cluster"]["server"]
     except ConfigException as error:
         raise ValueError(
-            f"Context {context!r} in {shown(files)} is incomplete: {_line(error)}."
+            f"Context {context!r} in {cluster_source.shown(files)} is incomplete: {_line(error)}."
         ) from error
     return str(server).rstrip("/")
 

@@ -1,7 +1,5 @@
 """Answer questions about Pods, Nodes and Events with facts, where the cluster lets us."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import logging
@@ -19,16 +17,7 @@ from leases.domain.cause.facts import (
 )
 from leases.domain.cause.incident import Source
 from leases.domain.lease import ObjectName
-from leases.kube.kube_objects import (
-    ContainerStatus,
-    KubeEvent,
-    NodeObject,
-    Pod,
-    Terminated,
-    newest_events,
-    read_node,
-    read_pod,
-)
+from leases.kube import kube_objects
 from leases.kube.lease_client import LeaseClient
 from leases.wire.status import ApiError, Forbidden, NotFound, Status, TooManyRequests
 
@@ -72,7 +61,7 @@ MAX_TEXT = 1024  # characters of a text that is kept with an incident; an Event'
 _NEVER = datetime.min.replace(tzinfo=UTC)
 
 
-def pod_fact(pod: Pod, key: ObjectName, read_at: datetime) -> PodFact:
+def pod_fact(pod: kube_objects.Pod, key: ObjectName, read_at: datetime) -> PodFact:
     """Say what the Pod of this name was at `read_at`."""
     meta, containers = pod.metadata, pod.status.container_statuses or ()
     labels = meta.labels or {}
@@ -99,7 +88,7 @@ def pod_fact(pod: Pod, key: ObjectName, read_at: datetime) -> PodFact:
     )
 
 
-def node_fact(node: NodeObject, name: str, read_at: datetime) -> NodeFact:
+def node_fact(node: kube_objects.NodeObject, name: str, read_at: datetime) -> NodeFact:
     """Say what the Node of this name was at `read_at`."""
     ready = node.ready
     return NodeFact(
@@ -112,7 +101,7 @@ def node_fact(node: NodeObject, name: str, read_at: datetime) -> NodeFact:
     )
 
 
-def event_fact(event: KubeEvent, kind: str, key: ObjectName) -> EventFact | None:
+def event_fact(event: kube_objects.KubeEvent, kind: str, key: ObjectName) -> EventFact | None:
     """Say what the Event about this object tells; None if it has no time."""
     if event.at is None:
         return None
@@ -128,21 +117,23 @@ def event_fact(event: KubeEvent, kind: str, key: ObjectName) -> EventFact | None
     )
 
 
-def _ends(containers: tuple[ContainerStatus, ...]) -> Iterator[Terminated]:
+def _ends(
+    containers: tuple[kube_objects.ContainerStatus, ...],
+) -> Iterator[kube_objects.Terminated]:
     for one in containers:
         for state in (one.state, one.last_state):
             if state is not None and state.terminated is not None:
                 yield state.terminated
 
 
-def _starts(containers: tuple[ContainerStatus, ...]) -> Iterator[datetime]:
+def _starts(containers: tuple[kube_objects.ContainerStatus, ...]) -> Iterator[datetime]:
     for one in containers:
         running = None if one.state is None else one.state.running
         if running is not None and running.started_at is not None:
             yield running.started_at
 
 
-def _disruption(pod: Pod) -> str:
+def _disruption(pod: kube_objects.Pod) -> str:
     conditions = pod.status.conditions or ()
     found = (c for c in conditions if c.type == "DisruptionTarget" and c.status == "True")
     return next((_clip(one.reason) for one in found), "")
@@ -240,7 +231,7 @@ class EvidenceReader:
         """Ask for one object. Raises ApiError; NotFound only if the whole resource is missing."""
         key, within = question.key, self._within
         if question.source is Source.EVENTS:
-            events = await newest_events(
+            events = await kube_objects.newest_events(
                 self._client, question.kind, key, count=MAX_EVENTS, within=within
             )
             facts = (event_fact(one, question.kind, key) for one in events)
@@ -249,9 +240,13 @@ class EvidenceReader:
         try:
             if is_pod:
                 return [
-                    pod_fact(await read_pod(self._client, key, within=within), key, self._clock())
+                    pod_fact(
+                        await kube_objects.read_pod(self._client, key, within=within),
+                        key,
+                        self._clock(),
+                    )
                 ]
-            node = await read_node(self._client, key.name, within=within)
+            node = await kube_objects.read_node(self._client, key.name, within=within)
         except NotFound as error:
             if not _names_object(error):
                 raise

@@ -9,8 +9,6 @@ Configuration and sessions are those of `kubernetes.aio`, so client certificates
 token refresh work as its users expect. Bodies are read as bytes.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import os
@@ -25,37 +23,29 @@ import msgspec
 from kubernetes.aio.client import ApiClient, Configuration
 from kubernetes.aio.config import ConfigException
 
-from leases.wire.status import (
-    ApiError,
-    Forbidden,
-    Gone,
-    TooManyRequests,
-    Unauthorized,
-    Unreachable,
-    error_of,
-    read_status,
-    warnings_in,
-)
+from leases.wire import status
 
 
-def unreachable(host: str, error: BaseException, *, within: float | None = None) -> Unreachable:
+def unreachable(
+    host: str, error: BaseException, *, within: float | None = None
+) -> status.Unreachable:
     """Make the error for a request without a whole answer; `within` is the limit in seconds."""
-    return Unreachable(_sentence(host, error, within))
+    return status.Unreachable(_sentence(host, error, within))
 
 
-def advise(host: str, error: ApiError) -> str:
+def advise(host: str, error: status.ApiError) -> str:
     """Return the sentence for a page whose cluster cannot be watched."""
     said = str(error).rstrip(".")
-    if isinstance(error, Unauthorized):
+    if isinstance(error, status.Unauthorized):
         return (
             f"{host} does not accept our credentials ({said}). "
             "Renew the token or client certificate; Leaseboard reads it again by itself."
         )
-    if isinstance(error, Forbidden):
+    if isinstance(error, status.Forbidden):
         return f"{said}. Grant get, list and watch on leases.coordination.k8s.io in all namespaces."
-    if isinstance(error, Gone):
+    if isinstance(error, status.Gone):
         return f"{said}. Leaseboard lists all Leases again."
-    if isinstance(error, TooManyRequests):
+    if isinstance(error, status.TooManyRequests):
         return f"{host} is overloaded and asks us to wait ({said})."
     if error.status.code:
         return f"{host} answered {error.status.code}: {said}. Check the health of the API server."
@@ -184,9 +174,9 @@ class Session:
                 async with await self._open(method, path, query, body, headers) as response:
                     answer = await _read(response, max_bytes)
         if max_bytes is not None and len(answer) > max_bytes:
-            raise Unreachable(f"{self.host} answered with more than {max_bytes >> 20} MiB.")
+            raise status.Unreachable(f"{self.host} answered with more than {max_bytes >> 20} MiB.")
         if warnings is not None:
-            warnings += warnings_in(response.headers.getall("Warning", []))
+            warnings += status.warnings_in(response.headers.getall("Warning", []))
         if received is not None:
             received.update(response.headers)
         return answer
@@ -217,7 +207,7 @@ class Session:
             api = await self._renew()
         try:
             return await self._send(api, method, path, query, body, headers)
-        except Unauthorized:
+        except status.Unauthorized:
             # A token file may have been replaced, or an exec plugin's token may have expired.
             if not self._may_renew():
                 raise
@@ -247,7 +237,7 @@ class Session:
             text = await _read(response, MAX_ERROR_BODY)
         retry_after = response.headers.get("Retry-After", "")
         seconds = int(retry_after) if retry_after.isdecimal() else 0
-        raise error_of(read_status(response.status, text, retry_after=seconds))
+        raise status.error_of(status.read_status(response.status, text, retry_after=seconds))
 
     def _may_renew(self) -> bool:
         return asyncio.get_running_loop().time() - self._configured_at >= self.limits.renew
@@ -281,7 +271,7 @@ class Session:
         try:
             yield
         except (ConfigureError, ConfigException) as error:
-            raise Unreachable(str(error)) from error
+            raise status.Unreachable(str(error)) from error
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
             # A re-created cluster keeps its context name but has a new port and CA.
             self._suspect = isinstance(error, aiohttp.ClientConnectorError)

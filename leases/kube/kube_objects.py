@@ -6,25 +6,14 @@ A Node object has 10 to 30 kB, mostly names of images; its table row and metadat
 that.
 """
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 
 import msgspec
 
+from leases.domain import lease
 from leases.domain.holder_identity import split_holder
-from leases.domain.lease import (
-    POOL_LABELS,
-    ZONE_LABELS,
-    AwareDatetime,
-    Node,
-    ObjectMeta,
-    ObjectName,
-    OwnerReference,
-    first_label,
-)
 from leases.kube.lease_client import PAGE, LeaseClient, segment
 from leases.wire.status import Forbidden, Gone, NotFound
 
@@ -32,11 +21,11 @@ from leases.wire.status import Forbidden, Gone, NotFound
 MAX_BODY = 4 * 1024 * 1024
 
 
-class Owner(OwnerReference, frozen=True, gc=False, rename="camel"):
+class Owner(lease.OwnerReference, frozen=True, gc=False, rename="camel"):
     controller: bool = False
 
 
-class Metadata(ObjectMeta, frozen=True, gc=False, rename="camel"):
+class Metadata(lease.ObjectMeta, frozen=True, gc=False, rename="camel"):
     owner_references: tuple[Owner, ...] | None = None
 
 
@@ -47,7 +36,7 @@ class Condition(msgspec.Struct, frozen=True, rename="camel"):
     type: str = ""
     status: str = ""
     reason: str = ""
-    last_transition_time: AwareDatetime | None = None
+    last_transition_time: lease.AwareDatetime | None = None
 
 
 class Terminated(msgspec.Struct, frozen=True, rename="camel"):
@@ -55,13 +44,13 @@ class Terminated(msgspec.Struct, frozen=True, rename="camel"):
 
     exit_code: int | None = None
     reason: str = ""
-    finished_at: AwareDatetime | None = None
+    finished_at: lease.AwareDatetime | None = None
 
 
 class Running(msgspec.Struct, frozen=True, rename="camel"):
     """ContainerStateRunning."""
 
-    started_at: AwareDatetime | None = None
+    started_at: lease.AwareDatetime | None = None
 
 
 class ContainerState(msgspec.Struct, frozen=True):
@@ -118,7 +107,7 @@ class _Source(msgspec.Struct, frozen=True):
 
 class _Series(msgspec.Struct, frozen=True, rename="camel"):
     count: int = 0
-    last_observed_time: AwareDatetime | None = None
+    last_observed_time: lease.AwareDatetime | None = None
 
 
 class KubeEvent(msgspec.Struct, frozen=True, rename="camel"):
@@ -128,9 +117,9 @@ class KubeEvent(msgspec.Struct, frozen=True, rename="camel"):
     message: str = ""
     type: str = ""
     count: int | None = None
-    first_timestamp: AwareDatetime | None = None
-    last_timestamp: AwareDatetime | None = None
-    event_time: AwareDatetime | None = None
+    first_timestamp: lease.AwareDatetime | None = None
+    last_timestamp: lease.AwareDatetime | None = None
+    event_time: lease.AwareDatetime | None = None
     reporting_component: str = ""
     source: _Source | None = None
     series: _Series | None = None
@@ -156,7 +145,7 @@ class KubeEvent(msgspec.Struct, frozen=True, rename="camel"):
         return self.source.host if self.source else ""
 
 
-async def read_pod(client: LeaseClient, key: ObjectName, *, within: float) -> Pod:
+async def read_pod(client: LeaseClient, key: lease.ObjectName, *, within: float) -> Pod:
     """Return the Pod. Raises ApiError: NotFound if it is gone, and where no Pods are served."""
     path = f"/api/v1/namespaces/{segment(key.namespace)}/pods/{segment(key.name)}"
     return await client.read(path, Pod, "Pod", query=(), within=within, max_bytes=MAX_BODY)
@@ -184,7 +173,7 @@ class _Events(msgspec.Struct, frozen=True):
 
 
 async def newest_events(
-    client: LeaseClient, kind: str, key: ObjectName, *, count: int, within: float
+    client: LeaseClient, kind: str, key: lease.ObjectName, *, count: int, within: float
 ) -> tuple[KubeEvent, ...]:
     """Return the `count` newest Events about the object, newest first. Raises ApiError.
 
@@ -233,7 +222,7 @@ async def place_of(
     seconds. Raises ApiError, but not for what the cluster does not serve or forbids.
     """
     host = split_holder(identity).host or identity
-    pod = await _unless_refused(read_pod(client, ObjectName(namespace, host), within=within))
+    pod = await _unless_refused(read_pod(client, lease.ObjectName(namespace, host), within=within))
     name = host if pod is None else pod.spec.node_name
     node = None
     if name:
@@ -290,7 +279,7 @@ class _Table(msgspec.Struct, frozen=True, rename="camel"):
     rows: tuple[_Row, ...] | None = None
 
 
-async def list_nodes(client: LeaseClient, *, limit: int = PAGE) -> list[Node]:
+async def list_nodes(client: LeaseClient, *, limit: int = PAGE) -> list[lease.Node]:
     """Return every Node. Raises ApiError. If the list expires meanwhile, it starts again once."""
     try:
         return await _pages(client, limit)
@@ -298,8 +287,8 @@ async def list_nodes(client: LeaseClient, *, limit: int = PAGE) -> list[Node]:
         return await _pages(client, limit)
 
 
-async def _pages(client: LeaseClient, limit: int) -> list[Node]:
-    found: list[Node] = []
+async def _pages(client: LeaseClient, limit: int) -> list[lease.Node]:
+    found: list[lease.Node] = []
     columns: list[str] = []
     token = ""
     while True:
@@ -314,12 +303,12 @@ async def _pages(client: LeaseClient, limit: int) -> list[Node]:
             return found
 
 
-def _node(row: _Row, columns: Sequence[str]) -> Node:
+def _node(row: _Row, columns: Sequence[str]) -> lease.Node:
     labels = row.described.metadata.labels or {}
     status = row.cells[columns.index("Status")] if "Status" in columns else None
-    return Node(
+    return lease.Node(
         name=row.described.metadata.name,
         ready=None if not isinstance(status, str) else status.split(",")[0] == "Ready",
-        zone=first_label(labels, ZONE_LABELS),
-        pool=first_label(labels, POOL_LABELS),
+        zone=lease.first_label(labels, lease.ZONE_LABELS),
+        pool=lease.first_label(labels, lease.POOL_LABELS),
     )

@@ -17,16 +17,9 @@ from leases.domain.election import Candidate
 from leases.domain.lease import Lease, ObjectName
 from leases.kube.http_session import JSON, Query, Session, Timeouts, advise
 from leases.kube.open_watch import OpenWatch
+from leases.wire import watch_decoding
 from leases.wire.json_decoding import Undecodable, decoder, read_document
 from leases.wire.status import ApiError, Forbidden, Invalid, NotFound, Status, Unreachable
-from leases.wire.watch_decoding import (
-    LeaseListPage,
-    Listed,
-    ListPage,
-    WatchEvent,
-    read_lease,
-    read_page,
-)
 
 
 def delete_options(*, dry_run: bool, preconditions: dict[str, str]) -> dict[str, Any]:
@@ -86,7 +79,9 @@ class LeaseClient:
         """Say what to do about an error of this client, in one or two sentences."""
         return advise(self.host, error)
 
-    async def list(self, *, limit: int = PAGE) -> AsyncGenerator[ListPage | Listed, None]:
+    async def list(
+        self, *, limit: int = PAGE
+    ) -> AsyncGenerator[watch_decoding.ListPage | watch_decoding.Listed, None]:
         """Yield every Lease, a few at a time, as of the first page.
 
         The next page is requested while this one is processed. Raises Gone if the continue token
@@ -103,12 +98,12 @@ class LeaseClient:
                 coming.cancel()
                 await asyncio.gather(coming, return_exceptions=True)
         meta = page.metadata
-        yield Listed(page.leases, meta.resource_version, unreadable=page.unreadable)
+        yield watch_decoding.Listed(page.leases, meta.resource_version, unreadable=page.unreadable)
 
     @contextlib.asynccontextmanager
     async def watch(
         self, since: str, *, timeout_seconds: int, known: Container[int] = ()
-    ) -> AsyncIterator[AsyncIterator[Sequence[WatchEvent]]]:
+    ) -> AsyncIterator[AsyncIterator[Sequence[watch_decoding.WatchEvent]]]:
         """Yield the events of each read of a watch; see `open_watch`."""
         async with (
             self.open_watch(since, timeout_seconds=timeout_seconds, known=known) as watch,
@@ -148,7 +143,7 @@ class LeaseClient:
         return page.metadata.resource_version
 
     async def get(self, key: ObjectName) -> Lease:
-        return read_lease(await self._session.fetch("GET", _path(key)))
+        return watch_decoding.read_lease(await self._session.fetch("GET", _path(key)))
 
     async def read(
         self,
@@ -194,7 +189,7 @@ class LeaseClient:
 
     async def create(self, body: dict[str, Any], *, dry_run: bool = False) -> Lease:
         path = _collection(body.get("metadata", {}).get("namespace", ""))
-        return read_lease(await self._write("POST", path, body, dry_run=dry_run))
+        return watch_decoding.read_lease(await self._write("POST", path, body, dry_run=dry_run))
 
     async def raw_create(
         self, body: dict[str, Any], *, dry_run: bool = False, warnings: Texts | None = None
@@ -208,14 +203,18 @@ class LeaseClient:
         self, key: ObjectName, body: dict[str, Any], *, dry_run: bool = False
     ) -> Lease:
         """Replace the whole object. Without a uid this may re-create a deleted Lease."""
-        return read_lease(await self._write("PUT", _path(key), body, dry_run=dry_run))
+        return watch_decoding.read_lease(
+            await self._write("PUT", _path(key), body, dry_run=dry_run)
+        )
 
     async def patch(
         self, key: ObjectName, body: Any, content_type: str = MERGE_PATCH, *, dry_run: bool = False
     ) -> Lease:
         """Change some fields. A metadata.resourceVersion is a precondition (Conflict)."""
         path = _path(key)
-        return read_lease(await self._write("PATCH", path, body, content_type, dry_run=dry_run))
+        return watch_decoding.read_lease(
+            await self._write("PATCH", path, body, content_type, dry_run=dry_run)
+        )
 
     async def raw_patch(
         self,
@@ -255,10 +254,12 @@ class LeaseClient:
         """Close all connections. Open watches end with Unreachable."""
         await self._session.close()
 
-    async def _page(self, limit: int, token: str, *, within: float) -> LeaseListPage:
+    async def _page(self, limit: int, token: str, *, within: float) -> watch_decoding.LeaseListPage:
         query = [("limit", str(limit))] + ([("continue", token)] if token else [])
         path = f"{API}/leases"
-        return read_page(await self._session.fetch("GET", path, query=query, within=within))
+        return watch_decoding.read_page(
+            await self._session.fetch("GET", path, query=query, within=within)
+        )
 
     def _check_writable(self) -> None:
         if self.read_only:
@@ -287,14 +288,14 @@ class LeaseClient:
         )
 
 
-def _parts(page: LeaseListPage) -> Iterator[ListPage]:
+def _parts(page: watch_decoding.LeaseListPage) -> Iterator[watch_decoding.ListPage]:
     """Split a page into pieces that do not block the event loop."""
     leases, meta, unreadable = page.leases, page.metadata, page.unreadable
     for first in range(0, len(leases) or 1, AT_ONCE):
         some = leases[first : first + AT_ONCE]
         left = len(leases) - first - len(some)
         remaining = None if meta.remaining is None else meta.remaining + left
-        yield ListPage(some, meta.resource_version, remaining, unreadable=unreadable)
+        yield watch_decoding.ListPage(some, meta.resource_version, remaining, unreadable=unreadable)
         unreadable = ()
 
 

@@ -1,7 +1,5 @@
 """Read one open watch: turn chunks into events, and check the cluster when it is silent."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import select

@@ -6,8 +6,6 @@ seconds, less than a list takes. So we read the events meanwhile and keep them h
 Source: k8s.io/client-go/tools/cache/reflector.go (ListAndWatch, handleAnyWatch).
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import logging

@@ -9,8 +9,6 @@ Private parts of uvicorn: `frames`, `read_paused`, `writable` and `keepalive_tim
 `leases.listener.protocol`.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterable
 from typing import Any, cast

@@ -1,7 +1,5 @@
 """uvicorn's server on our own listening sockets, which accepts even without free files."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import errno

@@ -3,8 +3,6 @@
 Import them from `leases.models`.
 """
 
-from __future__ import annotations
-
 from django.conf import settings
 from django.db import models
 

@@ -1,7 +1,5 @@
 """Incidents, notes and messages about them, and totals of reliability, as database tables."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 from django.db import models

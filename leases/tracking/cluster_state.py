@@ -6,8 +6,6 @@ stays: it is by its writer's clock.
 The store calls it once it has checked the resourceVersion. Changes are collected in a Step.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta

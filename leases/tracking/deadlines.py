@@ -11,8 +11,6 @@ nothing: the alarm fires early and is armed again. It fires up to SPAN early, th
 and fires exactly. No step visits all Leases.
 """
 
-from __future__ import annotations
-
 import asyncio
 import heapq
 from collections.abc import Callable, Iterator, Sequence

@@ -2,8 +2,6 @@
 kinds that history settles.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from types import MappingProxyType

@@ -3,8 +3,6 @@
 Only the event loop writes; any thread may read.
 """
 
-from __future__ import annotations
-
 import time
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Collection, Iterator

@@ -3,8 +3,6 @@
 Pure: the caller stores the result; the rules are those of the domain.
 """
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 
 import msgspec

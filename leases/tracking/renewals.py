@@ -4,8 +4,6 @@ We read it now and then from each Lease's last intervals: work per event would c
 every renewal of the cluster.
 """
 
-from __future__ import annotations
-
 from array import array
 from collections import deque
 from collections.abc import Iterable

@@ -4,8 +4,6 @@ All of this runs after an exception. Of a failed write we keep only its resource
 only a list tries it again.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable
 from datetime import datetime, timedelta

@@ -5,8 +5,6 @@ and `connection`. `seq` counts the steps that changed more than freshness: an up
 alone carries the last number.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from functools import partial

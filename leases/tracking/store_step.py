@@ -1,7 +1,5 @@
 """What one step of the store has changed so far."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from datetime import datetime
 

@@ -6,8 +6,6 @@ No Lease expires because we stopped observing: deadlines are judged only while t
 and after a break only once late events had time to arrive.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections import Counter, deque

@@ -4,8 +4,6 @@ A time that Python cannot hold becomes the first or last possible time (see
 `leases.wire.microtime`); any other invalid time is an error.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -5,8 +5,6 @@ has a fixed place. All other bytes of the line stay the same, because the API se
 one order (that of the Go types in k8s.io/api). Their hash is the fingerprint.
 """
 
-from __future__ import annotations
-
 from collections.abc import Container
 from datetime import datetime
 

@@ -9,8 +9,6 @@ year 10000. `nearest_moment` cuts such a time to the first or last one that Pyth
 zero time, 0001-01-01T00:00:00Z, is written as null.
 """
 
-from __future__ import annotations
-
 import re
 from datetime import UTC, datetime, timedelta
 

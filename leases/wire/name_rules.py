@@ -3,8 +3,6 @@
 Source: apimachinery/pkg/util/validation and api/validation/path.
 """
 
-from __future__ import annotations
-
 import re
 import secrets
 

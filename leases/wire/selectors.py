@@ -3,8 +3,6 @@
 Source: apimachinery/pkg/labels/selector.go and pkg/fields/selector.go.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple

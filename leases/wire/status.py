@@ -5,8 +5,6 @@ Source: k8s.io/apimachinery/pkg/apis/meta/v1/types.go (StatusReason) and pkg/api
 Source: k8s.io/apimachinery/pkg/util/net/http.go, `ParseWarningHeaders`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable
 from typing import ClassVar

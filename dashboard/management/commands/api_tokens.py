@@ -1,7 +1,5 @@
 """`api_tokens`: make, list and revoke the tokens of programs. Works while the server runs."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser
 from datetime import timedelta
 from typing import Any

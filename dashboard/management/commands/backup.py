@@ -1,7 +1,5 @@
 """`backup`: history, accounts and keys in one file, also while `serve` runs."""
 
-from __future__ import annotations
-
 import sqlite3
 from argparse import ArgumentParser
 from pathlib import Path

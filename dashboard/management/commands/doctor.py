@@ -1,7 +1,5 @@
 """`doctor`: what is wrong with this installation, and what to do about it."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import platform
@@ -26,22 +24,11 @@ from dashboard.config import (
     parse_cluster,
 )
 from dashboard.log_lines import hide, redact
+from dashboard.management import diagnosis
 from dashboard.management.cluster_diagnosis import examine_cluster
-from dashboard.management.diagnosis import (
-    DATA,
-    Finding,
-    Level,
-    examine_database,
-    examine_disk,
-    examine_memory,
-    examine_port,
-    examine_settings,
-    set_aside,
-    worst,
-)
 from dashboard.management.refusing import RefusingCommand, parse_port
 
-EXIT_CODES = {Level.OK: 0, Level.WARNING: 1, Level.PROBLEM: 2}
+EXIT_CODES = {diagnosis.Level.OK: 0, diagnosis.Level.WARNING: 1, diagnosis.Level.PROBLEM: 2}
 MAX_SECONDS = 300.0
 
 
@@ -67,15 +54,17 @@ class Command(RefusingCommand):
         if cluster:
             config = replace(config, clusters=_parsed(cluster))
         findings = [
-            Finding(
+            diagnosis.Finding(
                 check="version",
-                level=Level.OK,
+                level=diagnosis.Level.OK,
                 found=f"Leaseboard {VERSION}, Python {platform.python_version()}.",
             ),
-            *examine_settings(config, [name for name in os.environ if name.startswith(PREFIX)]),
+            *diagnosis.examine_settings(
+                config, [name for name in os.environ if name.startswith(PREFIX)]
+            ),
             *_read_only(config),
-            examine_memory(),
-            examine_port(host, port, _host_of(config)),
+            diagnosis.examine_memory(),
+            diagnosis.examine_port(host, port, _host_of(config)),
             *_data(config, timeout),
             *asyncio.run(_clusters(config, timeout)),
         ]
@@ -83,13 +72,13 @@ class Command(RefusingCommand):
             msgspec.structs.replace(one, found=redact(one.found), do=redact(one.do))
             for one in findings
         ]
-        level = worst(findings)
+        level = diagnosis.worst(findings)
         if options["format"] == "json":
             report = {"version": VERSION, "now": clock.now(), "worst": level, "checks": findings}
             self.stdout.write(msgspec.json.format(msgspec.json.encode(report)).decode())
         else:
             self.stdout.write("\n".join(one.line for one in findings))
-        if level is not Level.OK:
+        if level is not diagnosis.Level.OK:
             sys.exit(EXIT_CODES[level])
 
 
@@ -102,29 +91,33 @@ def _parsed(texts: list[str]) -> tuple[ClusterSpec, ...]:
     return clusters
 
 
-def _data(config: Config, seconds: float) -> list[Finding]:
+def _data(config: Config, seconds: float) -> list[diagnosis.Finding]:
     """The disk and the database; neither, where the data directory cannot be used."""
-    if any(finding.check == DATA for finding in set_aside):
+    if any(finding.check == diagnosis.DATA for finding in diagnosis.set_aside):
         return []
     return [
-        examine_disk(config.data),
-        *examine_database(config, settings.SQLITE_FILE, seconds=seconds),
+        diagnosis.examine_disk(config.data),
+        *diagnosis.examine_database(config, settings.SQLITE_FILE, seconds=seconds),
     ]
 
 
-async def _clusters(config: Config, seconds: float) -> list[Finding]:
+async def _clusters(config: Config, seconds: float) -> list[diagnosis.Finding]:
     examined = [
         examine_cluster(spec, config, seconds=seconds, now=clock.now) for spec in config.clusters
     ]
     return [finding for found in await asyncio.gather(*examined) for finding in found]
 
 
-def _read_only(config: Config) -> list[Finding]:
+def _read_only(config: Config) -> list[diagnosis.Finding]:
     try:
         check_read_only(config.read_only, config.clusters)
     except ConfigError as error:
         found, _, do = str(error).partition(": ")
-        return [Finding(check="settings", level=Level.PROBLEM, found=f"{found}.", do=do)]
+        return [
+            diagnosis.Finding(
+                check="settings", level=diagnosis.Level.PROBLEM, found=f"{found}.", do=do
+            )
+        ]
     return []
 
 

@@ -1,7 +1,5 @@
 """`export_history`: the changes of docs/words.md, oldest first, for programs."""
 
-from __future__ import annotations
-
 import os
 import sys
 from argparse import ArgumentParser

@@ -1,7 +1,5 @@
 """`lease_api`: the embedded Lease API alone, until Ctrl-C."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import signal

@@ -1,7 +1,5 @@
 """`lease_tokens`: who may use the embedded Lease API. Works while the server runs."""
 
-from __future__ import annotations
-
 import secrets
 import sqlite3
 from argparse import ArgumentParser

@@ -1,7 +1,5 @@
 """`restore`: put a backup in the place of the history, accounts and keys of now."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser
 from datetime import UTC, datetime
 from pathlib import Path

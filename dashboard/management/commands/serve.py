@@ -1,7 +1,5 @@
 """`serve`: everything in one process. Prints where to look and how to sign in."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import os

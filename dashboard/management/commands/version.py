@@ -1,7 +1,5 @@
 """`version`: the version of this code, alone on a line."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from dashboard.config import VERSION

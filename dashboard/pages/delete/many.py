@@ -1,7 +1,5 @@
 """Choose many Leases, see what their deletion brings about, confirm, and follow it."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
@@ -17,14 +15,7 @@ from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from dashboard import clock
-from dashboard.access.guards import (
-    ClusterRequest,
-    check_edit,
-    check_editor,
-    check_writable,
-    find_cluster,
-    viewer_required,
-)
+from dashboard.access import guards
 from dashboard.access.roles import EDIT
 from dashboard.board import running_board
 from dashboard.forms.delete_form import DeleteManyForm
@@ -187,11 +178,11 @@ REPORTED = "It may refuse some of these; the report will say which."
 @require_http_methods(["GET", "HEAD", "POST"])
 async def delete_many(request: HttpRequest, cluster: str) -> HttpResponseBase:
     """GET shows what the URL chooses; POST starts the deletion of exactly that."""
-    refusal = await sync_to_async(check_editor)(request)
+    refusal = await sync_to_async(guards.check_editor)(request)
     if refusal is not None:
         return refusal
-    watched = find_cluster(cluster)
-    check_writable(watched)
+    watched = guards.find_cluster(cluster)
+    guards.check_writable(watched)
     namespace = request.GET.get("namespace", "")
     access = await may_write(watched, await request.auser(), namespace, "delete")
     if access.partly:
@@ -199,8 +190,8 @@ async def delete_many(request: HttpRequest, cluster: str) -> HttpResponseBase:
     return await sync_to_async(_answer)(request, cluster, access)
 
 
-@viewer_required
-def _answer(request: ClusterRequest, _cluster: str, access: WriteAccess) -> HttpResponseBase:
+@guards.viewer_required
+def _answer(request: guards.ClusterRequest, _cluster: str, access: WriteAccess) -> HttpResponseBase:
     request.delete_access = access  # type: ignore[attr-defined]
     try:
         choice = choose(request.cluster, request.GET)
@@ -224,7 +215,7 @@ def _answer(request: ClusterRequest, _cluster: str, access: WriteAccess) -> Http
 
 
 def _start(
-    request: ClusterRequest, choice: DeletionChoice, form: DeleteManyForm
+    request: guards.ClusterRequest, choice: DeletionChoice, form: DeleteManyForm
 ) -> HttpResponseBase:
     deletions = running_board().deletions[request.cluster.name]
     intent = intent_of(
@@ -246,7 +237,7 @@ def _start(
 
 
 def _draw(
-    request: ClusterRequest,
+    request: guards.ClusterRequest,
     choice: DeletionChoice | None,
     *,
     form: DeleteManyForm | None = None,
@@ -289,20 +280,20 @@ COLUMNS = ("namespace", "name", "uid", "outcome", "detail", "at")
 
 
 @require_safe
-@viewer_required
-def deletions(request: ClusterRequest, cluster: str) -> HttpResponse:
+@guards.viewer_required
+def deletions(request: guards.ClusterRequest, cluster: str) -> HttpResponse:
     """The newest deletions of the cluster."""
-    check_edit(request.user)
+    guards.check_edit(request.user)
     rows = Deletion.objects.filter(cluster=cluster).defer("chosen").order_by("-pk")[:LISTED]
     found = [{"row": row, "counts": deletion_runs.counts_of(row)} for row in rows]
     return render(request, "deletions/index.html", {"deletions": found})
 
 
 @require_safe
-@viewer_required
-def deletion(request: ClusterRequest, cluster: str, number: int) -> HttpResponseBase:
+@guards.viewer_required
+def deletion(request: guards.ClusterRequest, cluster: str, number: int) -> HttpResponseBase:
     """Its progress, then its report; `?format=csv` is the whole report."""
-    check_edit(request.user)
+    guards.check_edit(request.user)
     row = _find(cluster, number)
     try:
         answer_as = responses.read_format(request, ("", "html", "csv"))
@@ -325,10 +316,10 @@ def deletion(request: ClusterRequest, cluster: str, number: int) -> HttpResponse
 
 
 @require_POST
-@viewer_required
-def stop_deletion(request: ClusterRequest, cluster: str, number: int) -> HttpResponseBase:
+@guards.viewer_required
+def stop_deletion(request: guards.ClusterRequest, cluster: str, number: int) -> HttpResponseBase:
     """Stop it. What is deleted stays deleted."""
-    check_edit(request.user)
+    guards.check_edit(request.user)
     row = _find(cluster, number)
     if not deletion_runs.ask_to_stop(row.pk):
         messages.info(request, "It had ended before. Nothing was stopped.")

@@ -5,8 +5,6 @@ one that finds another holder's Lease stops at its renew deadline, two thirds of
 default. The kubelet's lease controller creates a missing Lease at its next renewal.
 """
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import cast
 

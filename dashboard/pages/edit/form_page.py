@@ -1,7 +1,5 @@
 """What the forms that write to one Lease share: check, dry run, preview, write, conflict."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Any, ClassVar, Generic, TypeVar
 

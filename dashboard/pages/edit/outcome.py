@@ -1,7 +1,5 @@
 """The page after a write: what truly happened, as the watch reported it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Any

@@ -1,7 +1,5 @@
 """Edit, release or hand over one Lease, by form or as YAML; and what the cluster would refuse."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 
@@ -11,14 +9,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_http_methods, require_safe
 
 from dashboard.access.guards import check_editor, find_cluster
-from dashboard.forms.edit_form import (
-    ANOTHER,
-    EditForm,
-    HandOverForm,
-    NextHolder,
-    ReleaseForm,
-    initial_of,
-)
+from dashboard.forms import edit_form
 from dashboard.forms.fields import Collision
 from dashboard.forms.yaml_form import YamlForm
 from dashboard.pages.edit.form_page import FormPage, answer
@@ -29,17 +20,7 @@ from dashboard.parts.names import MAX_IDENTITY, holder_view
 from dashboard.parts.url_parameters import BadFilter, one_of, text
 from dashboard.parts.write_access import ON_LEASE, ON_LIST, may_write_each, rights_of
 from leases.actions.write_lease import DryRun, Guard, Moved, Refused, same_term
-from leases.domain.edit import (
-    FieldEdit,
-    HandOver,
-    Release,
-    YamlEdit,
-    at_path,
-    is_coordinated,
-    leaves,
-    merged,
-    term_of,
-)
+from leases.domain import edit
 from leases.domain.election import CandidateState, standing
 from leases.domain.lease import Lease, ObjectName
 from leases.history.timeline_lanes import lanes
@@ -56,46 +37,48 @@ async def lease_edit(
     return await answer(EditPage, request, cluster, ObjectName(namespace, name))
 
 
-class EditPage(FormPage[EditForm]):
+class EditPage(FormPage[edit_form.EditForm]):
     template = "forms/edit.html"
 
-    def unbound(self) -> EditForm:
+    def unbound(self) -> edit_form.EditForm:
         """The present values; `?holder=` fills in another holder."""
-        initial = initial_of(self.tracked.lease)
+        initial = edit_form.initial_of(self.tracked.lease)
         if "holder" in self.request.GET:
             initial["holder_identity"] = self.request.GET["holder"]
-        return EditForm(initial=initial)
+        return edit_form.EditForm(initial=initial)
 
-    def bound(self, data: QueryDict, *, saving: bool) -> EditForm:
-        form = EditForm(data, saving=saving)
+    def bound(self, data: QueryDict, *, saving: bool) -> edit_form.EditForm:
+        form = edit_form.EditForm(data, saving=saving)
         form.current = self.tracked.lease
         return form
 
-    def wanted(self, form: EditForm) -> FieldEdit:
+    def wanted(self, form: edit_form.EditForm) -> edit.FieldEdit:
         return form.wanted()
 
-    def guard(self, form: EditForm) -> Guard:
+    def guard(self, form: edit_form.EditForm) -> Guard:
         def guard(_: dict[str, Any], current: Lease) -> None:
-            if term_of(current) != self.seen_term(form) or form.collisions(current, moved=False):
+            if edit.term_of(current) != self.seen_term(form) or form.collisions(
+                current, moved=False
+            ):
                 raise Refused
 
         return guard
 
-    def seen_term(self, form: EditForm) -> str:
+    def seen_term(self, form: edit_form.EditForm) -> str:
         seen = form.was_shown
         return seen.term if seen else ""
 
-    def collisions(self, form: EditForm, moved: Moved) -> tuple[Collision, ...]:
-        another = term_of(moved.lease) != self.seen_term(form)
+    def collisions(self, form: edit_form.EditForm, moved: Moved) -> tuple[Collision, ...]:
+        another = edit.term_of(moved.lease) != self.seen_term(form)
         return form.collisions(moved.lease, moved=another)
 
-    def rebased(self, form: EditForm, current: dict[str, Any]) -> EditForm:
+    def rebased(self, form: edit_form.EditForm, current: dict[str, Any]) -> edit_form.EditForm:
         return form.rebased(lease_of(current))
 
-    def previewed(self, form: EditForm, verdict: DryRun) -> EditForm:
+    def previewed(self, form: edit_form.EditForm, verdict: DryRun) -> edit_form.EditForm:
         return self.rebased(form, verdict.before)
 
-    def what_happens(self, form: EditForm) -> WhatHappens | None:
+    def what_happens(self, form: edit_form.EditForm) -> WhatHappens | None:
         if not form.is_bound or not form.is_valid():
             return None
         return of_edit(self.tracked, form.wanted(), self.now)
@@ -114,12 +97,12 @@ async def lease_hand_over(
     return await answer(HandOverPage, request, cluster, ObjectName(namespace, name))
 
 
-class HandOverPage(FormPage[HandOverForm]):
+class HandOverPage(FormPage[edit_form.HandOverForm]):
     template = "forms/hand_over.html"
-    choices: tuple[NextHolder, ...] = ()
+    choices: tuple[edit_form.NextHolder, ...] = ()
 
     async def prepare(self) -> None:
-        candidates = await self._candidates() if is_coordinated(self.tracked.lease) else ()
+        candidates = await self._candidates() if edit.is_coordinated(self.tracked.lease) else ()
         before = await sync_to_async(self._before)()
         named = {one.identity for one in candidates}
         others = (one for one in before if one.identity not in named)
@@ -129,35 +112,37 @@ class HandOverPage(FormPage[HandOverForm]):
     def _people(self) -> dict[str, Any]:
         return {"choices": self.choices, "holder": self.tracked.holder}
 
-    def unbound(self) -> HandOverForm:
+    def unbound(self) -> edit_form.HandOverForm:
         """`?holder=` chooses a holder."""
-        initial = HandOverForm.initial_of(self.tracked.lease)
+        initial = edit_form.HandOverForm.initial_of(self.tracked.lease)
         if wanted := self.request.GET.get("holder", ""):
             known = any(one.identity == wanted for one in self.choices)
-            initial |= {"to": wanted} if known else {"to": ANOTHER, "other": wanted}
-        return HandOverForm(initial=initial, **self._people)
+            initial |= {"to": wanted} if known else {"to": edit_form.ANOTHER, "other": wanted}
+        return edit_form.HandOverForm(initial=initial, **self._people)
 
-    def bound(self, data: QueryDict, *, saving: bool) -> HandOverForm:
-        return HandOverForm(data, saving=saving, **self._people)
+    def bound(self, data: QueryDict, *, saving: bool) -> edit_form.HandOverForm:
+        return edit_form.HandOverForm(data, saving=saving, **self._people)
 
-    def wanted(self, form: HandOverForm) -> HandOver:
+    def wanted(self, form: edit_form.HandOverForm) -> edit.HandOver:
         return form.wanted()
 
-    def guard(self, form: HandOverForm) -> Guard:
+    def guard(self, form: edit_form.HandOverForm) -> Guard:
         return same_term(form.cleaned_data["seen_term"])
 
-    def rebased(self, form: HandOverForm, current: dict[str, Any]) -> HandOverForm:
+    def rebased(
+        self, form: edit_form.HandOverForm, current: dict[str, Any]
+    ) -> edit_form.HandOverForm:
         data = self.request.POST.copy()
-        data["seen_term"] = HandOverForm.initial_of(lease_of(current))["seen_term"]
-        return HandOverForm(data, **self._people)
+        data["seen_term"] = edit_form.HandOverForm.initial_of(lease_of(current))["seen_term"]
+        return edit_form.HandOverForm(data, **self._people)
 
-    def what_happens(self, form: HandOverForm) -> WhatHappens | None:
+    def what_happens(self, form: edit_form.HandOverForm) -> WhatHappens | None:
         to = form.chosen
         if form.is_bound and form.is_valid():
             to = form.cleaned_data["next"]
         return of_hand_over(self.tracked, to, self.now) if to else None
 
-    async def _candidates(self) -> tuple[NextHolder, ...]:
+    async def _candidates(self) -> tuple[edit_form.NextHolder, ...]:
         """The LeaseCandidates, ready ones first; none if the cluster does not tell."""
         try:
             found = await candidates_of(self.cluster.writer, self.key, within=WITHIN) or ()
@@ -166,16 +151,16 @@ class HandOverPage(FormPage[HandOverForm]):
         states = [(one.name, standing(one, self.now)) for one in found]
         states.sort(key=lambda state: state[1] is not CandidateState.READY)
         return tuple(
-            NextHolder(identity=name, view=view, note=f"candidate, {state.value}")
+            edit_form.NextHolder(identity=name, view=view, note=f"candidate, {state.value}")
             for name, state in states
             if name != self.tracked.holder and (view := holder_view(name)) is not None
         )
 
-    def _before(self) -> tuple[NextHolder, ...]:
+    def _before(self) -> tuple[edit_form.NextHolder, ...]:
         """Who held it before, the latest first."""
         since = self.now - LOOKS_BACK
         found = lanes(self.cluster.name, [self.key], since=since, until=self.now)
-        choices: dict[str, NextHolder] = {}
+        choices: dict[str, edit_form.NextHolder] = {}
         for term in reversed(found[0].life.terms if found else ()):
             view = holder_view(term.holder)
             typed = term.holder.isprintable() and len(term.holder) <= MAX_IDENTITY
@@ -183,7 +168,9 @@ class HandOverPage(FormPage[HandOverForm]):
                 continue
             if term.holder != self.tracked.holder and term.holder not in choices:
                 note = f"held it until {when(term.until, self.now)}"
-                choices[term.holder] = NextHolder(identity=term.holder, view=view, note=note)
+                choices[term.holder] = edit_form.NextHolder(
+                    identity=term.holder, view=view, note=note
+                )
         return tuple(choices.values())
 
 
@@ -195,28 +182,30 @@ async def lease_release(
     return await answer(ReleasePage, request, cluster, ObjectName(namespace, name))
 
 
-class ReleasePage(FormPage[ReleaseForm]):
+class ReleasePage(FormPage[edit_form.ReleaseForm]):
     template = "forms/release.html"
     previews_at_once = True
 
-    def unbound(self) -> ReleaseForm:
-        return ReleaseForm(initial=ReleaseForm.initial_of(self.tracked.lease))
+    def unbound(self) -> edit_form.ReleaseForm:
+        return edit_form.ReleaseForm(initial=edit_form.ReleaseForm.initial_of(self.tracked.lease))
 
-    def bound(self, data: QueryDict, *, saving: bool) -> ReleaseForm:
-        return ReleaseForm(data, saving=saving)
+    def bound(self, data: QueryDict, *, saving: bool) -> edit_form.ReleaseForm:
+        return edit_form.ReleaseForm(data, saving=saving)
 
-    def wanted(self, form: ReleaseForm) -> Release:
-        return Release()
+    def wanted(self, form: edit_form.ReleaseForm) -> edit.Release:
+        return edit.Release()
 
-    def guard(self, form: ReleaseForm) -> Guard:
+    def guard(self, form: edit_form.ReleaseForm) -> Guard:
         return same_term(str(form["seen_term"].value()))
 
-    def rebased(self, form: ReleaseForm, current: dict[str, Any]) -> ReleaseForm:
+    def rebased(
+        self, form: edit_form.ReleaseForm, current: dict[str, Any]
+    ) -> edit_form.ReleaseForm:
         data = self.request.POST.copy()
-        data["seen_term"] = ReleaseForm.initial_of(lease_of(current))["seen_term"]
-        return ReleaseForm(data)
+        data["seen_term"] = edit_form.ReleaseForm.initial_of(lease_of(current))["seen_term"]
+        return edit_form.ReleaseForm(data)
 
-    def what_happens(self, form: ReleaseForm) -> WhatHappens | None:
+    def what_happens(self, form: edit_form.ReleaseForm) -> WhatHappens | None:
         return of_release(self.tracked, self.now)
 
 
@@ -250,7 +239,7 @@ class YamlPage(FormPage[YamlForm]):
 
     def unbound(self) -> YamlForm:
         text = _text(self.whole) if self.whole else ""
-        term = {"seen_term": term_of(lease_of(self.whole))} if self.whole else {}
+        term = {"seen_term": edit.term_of(lease_of(self.whole))} if self.whole else {}
         return YamlForm(initial={"text": text, "shown": text} | term)
 
     async def first(self) -> HttpResponseBase:
@@ -259,12 +248,12 @@ class YamlPage(FormPage[YamlForm]):
     def bound(self, data: QueryDict, *, saving: bool) -> YamlForm:
         return YamlForm(data, saving=saving)
 
-    def wanted(self, form: YamlForm) -> YamlEdit:
+    def wanted(self, form: YamlForm) -> edit.YamlEdit:
         return form.wanted()
 
     def guard(self, form: YamlForm) -> Guard:
         def guard(whole: dict[str, Any], current: Lease) -> None:
-            if term_of(current) != form.cleaned_data["seen_term"] or _collisions(form, whole):
+            if edit.term_of(current) != form.cleaned_data["seen_term"] or _collisions(form, whole):
                 raise Refused
 
         return guard
@@ -277,8 +266,8 @@ class YamlPage(FormPage[YamlForm]):
         data = self.request.POST.copy()
         whole = without_managed_fields(current)
         data["shown"] = _text(whole)
-        data["text"] = _text(merged(whole, form.cleaned_data["changes"]))
-        data["seen_term"] = term_of(lease_of(current))
+        data["text"] = _text(edit.merged(whole, form.cleaned_data["changes"]))
+        data["seen_term"] = edit.term_of(lease_of(current))
         return YamlForm(data)
 
     def what_happens(self, form: YamlForm) -> WhatHappens | None:
@@ -303,9 +292,9 @@ def _collisions(form: YamlForm, whole: dict[str, Any]) -> tuple[Collision, ...]:
     """The changed fields that somebody else changed too."""
     shown = form.shown_value()
     found = []
-    for path, yours in leaves(form.cleaned_data["changes"]):
-        theirs = at_path(whole, path)
-        if path in RENEWED or theirs in (at_path(shown, path), yours):
+    for path, yours in edit.leaves(form.cleaned_data["changes"]):
+        theirs = edit.at_path(whole, path)
+        if path in RENEWED or theirs in (edit.at_path(shown, path), yours):
             continue
         field = ".".join(path)
         found.append(Collision(field, field, _short(yours), _short(theirs), path=path))
@@ -318,7 +307,7 @@ def _short(value: Any) -> str:
     )
 
 
-def _as_edit(changes: dict[str, Any]) -> FieldEdit:
+def _as_edit(changes: dict[str, Any]) -> edit.FieldEdit:
     """The part of the changes that the forms know, for what they mean."""
     spec, metadata = changes.get("spec"), changes.get("metadata")
     parts = [
@@ -329,7 +318,7 @@ def _as_edit(changes: dict[str, Any]) -> FieldEdit:
             metadata.get("annotations") if isinstance(metadata, dict) else None,
         )
     ]
-    return FieldEdit(spec=parts[0], labels=parts[1], annotations=parts[2])
+    return edit.FieldEdit(spec=parts[0], labels=parts[1], annotations=parts[2])
 
 
 CHOICES = {",".join(verbs): verbs for verbs in (ON_LEASE, ON_LIST)}

@@ -5,8 +5,6 @@ stops when it could not for its renew deadline, 10 s of 15 s by default; contend
 2.2 retry periods; each renewal writes the holder's own duration.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import datetime
 

@@ -1,7 +1,5 @@
 """The History page: filter changes, page back in time, export."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta

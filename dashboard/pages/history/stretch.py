@@ -1,7 +1,5 @@
 """A stretch of one's own: its Leases, ranked by changes or by time without a holder."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import islice
@@ -15,7 +13,7 @@ from django.views.decorators.http import require_safe
 
 from dashboard import clock
 from dashboard.access.guards import ClusterRequest, viewer_required
-from dashboard.parts import responses
+from dashboard.parts import responses, url_parameters
 from dashboard.parts.answer_cache import AnswerCache
 from dashboard.parts.as_of import nobody_at
 from dashboard.parts.formatting import age, counted, span_of, when
@@ -25,16 +23,6 @@ from dashboard.parts.list_controls import KIND_LABELS, ListLinks
 from dashboard.parts.names import shown_name
 from dashboard.parts.page_links import lease_url_at, shown_time
 from dashboard.parts.time_range import StretchFilter, TimeRange, read_stretch, stretch_links, window
-from dashboard.parts.url_parameters import (
-    LARGEST_PAGE,
-    BadFilter,
-    number,
-    one_of,
-    page_number,
-    typed,
-    words,
-    write_moment,
-)
 from leases.domain.figures import LONG_GAP_SECONDS
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
@@ -70,10 +58,12 @@ def read_ranking_filter(query: QueryDict, now: datetime) -> RankingFilter:
         range=name,
         since=since,
         until=until,
-        kinds=words(query, "kind", Kind),
-        sort=one_of(query, "sort", SORTS),
-        page=page_number(query),
-        limit=number(query, "limit", default=PAGE_SIZE, largest=LARGEST_PAGE),
+        kinds=url_parameters.words(query, "kind", Kind),
+        sort=url_parameters.one_of(query, "sort", SORTS),
+        page=url_parameters.page_number(query),
+        limit=url_parameters.number(
+            query, "limit", default=PAGE_SIZE, largest=url_parameters.LARGEST_PAGE
+        ),
     )
 
 
@@ -198,7 +188,7 @@ def stretch(request: ClusterRequest, cluster: str) -> HttpResponseBase:
         answer_as = responses.read_format(request, FORMATS)
         wanted = read_ranking_filter(request.GET, now)
         shown = window(wanted, now)
-    except BadFilter as error:
+    except url_parameters.BadFilter as error:
         return _refuse(request, error, now)
     ranking = rank(request.cluster.store, wanted, shown)
     # Nothing is known after the cluster was last heard of: a gap does not grow there.
@@ -252,7 +242,10 @@ def _around(
         "timeline_url": page("timeline", time.of_timeline()),
         "clear_url": request.path,
         "kinds": [(kind.value, KIND_LABELS[kind], kind in wanted.kinds) for kind in Kind],
-        "given": {"from": write_moment(wanted.since), "to": write_moment(wanted.until)},
+        "given": {
+            "from": url_parameters.write_moment(wanted.since),
+            "to": url_parameters.write_moment(wanted.until),
+        },
         "sort": "" if wanted.sort == BY_CHANGES else wanted.sort,
         "says": _says(shown, now),
     }
@@ -309,12 +302,14 @@ def _row(cluster: str, one: LeaseTotals, url: str, shown: TimeRange) -> dict[str
     }
 
 
-def _refuse(request: ClusterRequest, refused: BadFilter, now: datetime) -> HttpResponse:
+def _refuse(
+    request: ClusterRequest, refused: url_parameters.BadFilter, now: datetime
+) -> HttpResponse:
     error = str(refused)
     if request.GET.get("format") in ("json", "csv"):
         return responses.json({"error": error}, status=400)
     usual = RankingFilter(range=USUAL_RANGE)
     context = _around(request, usual, window(usual, now), now)
-    context["given"] = {name: typed(request.GET, name) for name in ("from", "to")}
+    context["given"] = {name: url_parameters.typed(request.GET, name) for name in ("from", "to")}
     context |= {"error": error, "bad": refused.parameter}
     return responses.page(request, *TEMPLATES, context, status=400)

@@ -1,7 +1,5 @@
 """The evidence of an incident with links, its lanes, and who was affected."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta

@@ -1,7 +1,5 @@
 """One incident: its story, who was affected, and what people noted."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
@@ -49,15 +47,8 @@ from dashboard.parts.url_parameters import (
 from leases.domain.cause.incident import Incident
 from leases.domain.change import Change
 from leases.domain.figures import LONG_GAP_SECONDS
-from leases.history import outbox
+from leases.history import find_incidents, outbox
 from leases.history.deliveries import messages_of
-from leases.history.find_incidents import (
-    StoredIncident,
-    StoredNote,
-    add_note,
-    incident_of,
-    notes_of,
-)
 from leases.history.outbox import acknowledgement_of
 
 MAX_NOTE = 4000  # characters
@@ -109,7 +100,7 @@ def read_story_page(query: QueryDict) -> StoryPage:
 
 
 def story_context(
-    stored: StoredIncident, shown: StoryPage, as_of: datetime, now: datetime
+    stored: find_incidents.StoredIncident, shown: StoryPage, as_of: datetime, now: datetime
 ) -> dict[str, Any]:
     """`as_of`: up to when the cluster is known; an incident that goes on does so until then."""
     one = stored.incident
@@ -133,7 +124,10 @@ def story_context(
 
 
 def _tables(
-    stored: StoredIncident, affected: Sequence[AffectedLease], shown: StoryPage, now: datetime
+    stored: find_incidents.StoredIncident,
+    affected: Sequence[AffectedLease],
+    shown: StoryPage,
+    now: datetime,
 ) -> dict[str, Any]:
     """A page of the affected Leases, and one of the changes."""
     cluster, story = stored.incident.cluster, stored.story
@@ -217,14 +211,14 @@ def incident(request: ClusterRequest, cluster: str, incident: str) -> HttpRespon
         shown = read_story_page(request.GET)
     except BadFilter as error:
         return _refuse(request, error)
-    stored = incident_of(cluster, incident)
+    stored = find_incidents.incident_of(cluster, incident)
     if stored is None:
         raise Http404(
             f"{cluster} has no incident {incident[:80]!r}. Look in the list of incidents."
         )
     if stored.incident.id != incident:  # it became part of another one
         return redirect("incident", cluster, stored.incident.id)
-    notes = notes_of(cluster, incident)
+    notes = find_incidents.notes_of(cluster, incident)
     form = NoteForm(request.POST if request.method == "POST" else None, notes=len(notes))
     if form.is_valid():
         _add(request, stored, notes, form.cleaned_data["text"], now)
@@ -239,8 +233,8 @@ def incident(request: ClusterRequest, cluster: str, incident: str) -> HttpRespon
 
 def _page(
     request: ClusterRequest,
-    stored: StoredIncident,
-    notes: list[StoredNote],
+    stored: find_incidents.StoredIncident,
+    notes: list[find_incidents.StoredNote],
     form: NoteForm,
     shown: StoryPage,
     now: datetime,
@@ -260,8 +254,8 @@ def _page(
 
 def _add(
     request: ClusterRequest,
-    stored: StoredIncident,
-    notes: list[StoredNote],
+    stored: find_incidents.StoredIncident,
+    notes: list[find_incidents.StoredNote],
     text: str,
     now: datetime,
 ) -> None:
@@ -269,12 +263,15 @@ def _add(
     who = request.user.get_username()
     if not notes or (notes[-1].who, notes[-1].text) != (who, text):
         one = stored.incident
-        add_note(one.cluster, one.id, who=who, at=now, text=text)
+        find_incidents.add_note(one.cluster, one.id, who=who, at=now, text=text)
     messages.success(request, "The note is added.")
 
 
 def _markdown(
-    request: ClusterRequest, stored: StoredIncident, notes: list[StoredNote], now: datetime
+    request: ClusterRequest,
+    stored: find_incidents.StoredIncident,
+    notes: list[find_incidents.StoredNote],
+    now: datetime,
 ) -> HttpResponse:
     one = stored.incident
     as_of = request.cluster.as_of(now)
@@ -302,7 +299,7 @@ def _refuse(request: ClusterRequest, refused: BadFilter) -> HttpResponse:
 @viewer_required
 def acknowledge_incident(request: ClusterRequest, cluster: str, incident: str) -> HttpResponseBase:
     """POST acknowledges; with `back` it takes that back."""
-    stored = incident_of(cluster, incident)
+    stored = find_incidents.incident_of(cluster, incident)
     if stored is None:
         raise Http404(f"{cluster} has no incident {incident[:80]!r}.")
     number, who = stored.incident.id, request.user.get_username()

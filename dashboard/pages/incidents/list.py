@@ -1,7 +1,5 @@
 """The list of incidents, as a page, JSON or CSV."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime

@@ -4,8 +4,6 @@ become markup: names are code, everything else is escaped.
 Source: https://github.github.com/gfm/
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence

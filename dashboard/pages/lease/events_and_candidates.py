@@ -1,7 +1,5 @@
 """What the cluster knows beside the Lease: the writers of its fields, Events, candidates."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any

@@ -1,7 +1,5 @@
 """All fields of a Lease with the meaning of each, and the Lease as lines of YAML."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping

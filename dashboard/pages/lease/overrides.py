@@ -1,7 +1,5 @@
 """What an admin says of a Lease: its kind, and that it may be vacant."""
 
-from __future__ import annotations
-
 from typing import cast
 
 from asgiref.sync import sync_to_async

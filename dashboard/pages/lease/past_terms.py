@@ -1,7 +1,5 @@
 """Who held a Lease over a range, and how regularly it was renewed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Any
@@ -12,6 +10,7 @@ from django.http import QueryDict
 from dashboard.charts.histograms import MAX_BARS, RenewalChart, renewal_chart
 from dashboard.charts.lanes import BusyTime, fog, shapes
 from dashboard.charts.time_axis import Scale, ticks
+from dashboard.parts import time_range
 from dashboard.parts.formatting import (
     age,
     clock,
@@ -28,15 +27,6 @@ from dashboard.parts.lease_row import numbers
 from dashboard.parts.list_controls import ListLinks
 from dashboard.parts.names import holder_view
 from dashboard.parts.page_links import ShownTime, shown_time
-from dashboard.parts.time_range import (
-    StretchFilter,
-    TimeRange,
-    Zoom,
-    read_stretch,
-    stretch_links,
-    window,
-    zoom_to,
-)
 from dashboard.parts.url_parameters import BadFilter
 from leases.actions import audit
 from leases.domain.figures import LONG_GAP_SECONDS, Statistics, statistics
@@ -52,7 +42,7 @@ from leases.tracking.tracked_lease import Tracked
 class LeasePast(msgspec.Struct, frozen=True, kw_only=True):
     """`figures` is None if too much happened, so that changes were only counted."""
 
-    shown: TimeRange
+    shown: time_range.TimeRange
     life: Life
     busy: tuple[BusyTime, ...]
     changes: int
@@ -64,7 +54,7 @@ class LeasePast(msgspec.Struct, frozen=True, kw_only=True):
 def read_past(
     cluster: str,
     key: ObjectName,
-    shown: TimeRange,
+    shown: time_range.TimeRange,
     *,
     now: datetime,
     known: datetime | None = None,
@@ -94,7 +84,7 @@ def past_view(
     links: dict[str, Any],
     now: datetime,
     *,
-    zoom: Zoom,
+    zoom: time_range.Zoom,
     end: datetime | None = None,
 ) -> dict[str, Any]:
     """Present the past; `zoom` and `end` are as in shape_view."""
@@ -150,7 +140,7 @@ def _note(past: LeasePast, now: datetime) -> str:
     return f"{text}, {'no time' if past.blind else 'never'} without a holder{_seen(past)}"
 
 
-def _span(shown: TimeRange, now: datetime) -> str:
+def _span(shown: time_range.TimeRange, now: datetime) -> str:
     if shown.is_young:
         return f"since {when(shown.since, now)}, when watching began"
     if shown.live:
@@ -236,7 +226,7 @@ def _length(seconds: float | None) -> str:
     return "none" if seconds is None else age(seconds)
 
 
-class LeaseStretch(StretchFilter, frozen=True, kw_only=True):
+class LeaseStretch(time_range.StretchFilter, frozen=True, kw_only=True):
     """The page has no playhead: `instant` is the moment of the whole page; None means now.
 
     `before` is the cursor of the list of changes.
@@ -250,10 +240,10 @@ class LeaseStretch(StretchFilter, frozen=True, kw_only=True):
 class LeasePastLinks(msgspec.Struct, frozen=True, kw_only=True):
     """The shown stretch of a Lease's past; `choices` are the links to others."""
 
-    shown: TimeRange
+    shown: time_range.TimeRange
     links: ListLinks
     choices: dict[str, Any]
-    zoom: Zoom
+    zoom: time_range.Zoom
     time: ShownTime
 
 
@@ -261,7 +251,7 @@ def read_lease_stretch(
     query: QueryDict, now: datetime, usual: str, *, instant: datetime | None = None
 ) -> LeaseStretch:
     """Raises BadFilter."""
-    name, since, until = read_stretch(query, now, usual)
+    name, since, until = time_range.read_stretch(query, now, usual)
     if instant and since and since >= instant:
         raise BadFilter("from must be earlier than at.")
     return LeaseStretch(
@@ -273,15 +263,15 @@ def past_links(
     path: str, wanted: LeaseStretch, now: datetime, *, watched: datetime | None
 ) -> LeasePastLinks:
     """`now` is the end of all that is shown; a fixed stretch zooms around its middle."""
-    shown = window(wanted, now, watched=watched)
+    shown = time_range.window(wanted, now, watched=watched)
     if not shown.live:
         shown = msgspec.structs.replace(shown, at=shown.since + shown.length / 2)
     links = ListLinks(path, wanted)
     return LeasePastLinks(
         shown=shown,
         links=links,
-        choices=stretch_links(links, wanted, shown, now=now),
-        zoom=zoom_to(links, shown, now=now),
+        choices=time_range.stretch_links(links, wanted, shown, now=now),
+        zoom=time_range.zoom_to(links, shown, now=now),
         time=shown_time(shown, wanted.range, wanted.instant),
     )
 

@@ -1,7 +1,5 @@
 """The page of one Lease, now or as of an instant; for a deleted Lease it shows its history."""
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
@@ -16,41 +14,9 @@ from dashboard.access.guards import ClusterRequest, viewer_required
 from dashboard.access.roles import OVERRIDE_KIND
 from dashboard.board import running_board
 from dashboard.feed import flapping_of
+from dashboard.pages.lease import overrides, past_terms
 from dashboard.pages.lease.fields import fact_groups, yaml_lines
-from dashboard.pages.lease.overrides import (
-    BY_THE_RULES,
-    MAY,
-    MUST_NOT,
-    LeaseKindForm,
-    LeaseVacancyForm,
-)
-from dashboard.pages.lease.past_terms import (
-    LeasePastLinks,
-    past_links,
-    past_view,
-    read_lease_stretch,
-    read_past,
-    renewals_view,
-    with_held_since,
-)
-from dashboard.parts.as_of import (
-    ABSENT,
-    NOT_YET,
-    SIGNS,
-    UNWATCHED,
-    blind_at,
-    created_after,
-    stood,
-    stood_when_watched,
-    why_blind,
-)
-from dashboard.parts.change_sentence import (
-    ChangeLine,
-    change_line,
-    changes_of,
-    last_writes,
-    signed_lines,
-)
+from dashboard.parts import as_of, change_sentence
 from dashboard.parts.formatting import age, capitalized, when
 from dashboard.parts.holdings import holdings_of, host_of
 from dashboard.parts.lease_head import lease_view
@@ -81,8 +47,8 @@ def lease_as_of_view(
     now: datetime,
     blind: UnwatchedTime | None,
 ) -> dict[str, Any]:
-    word = stood_when_watched(standing, watched=blind is None)
-    css, icon, said = SIGNS[word]
+    word = as_of.stood_when_watched(standing, watched=blind is None)
+    css, icon, said = as_of.SIGNS[word]
     return {
         "moment": when(at, now, fine=bool(at.microsecond)),
         "css": css,
@@ -90,10 +56,10 @@ def lease_as_of_view(
         "word": capitalized(said),
         "holder": holder_view(standing.holder),
         "says": _says(standing, word, at, now),
-        "last": SIGNS[stood(standing)][2] if word == UNWATCHED else "",
-        "blind": why_blind(blind),
+        "last": as_of.SIGNS[as_of.stood(standing)][2] if word == as_of.UNWATCHED else "",
+        "blind": as_of.why_blind(blind),
         "kind": state.kind.value if state else "",
-        "excuse": _excuse(state) if word != UNWATCHED else "",
+        "excuse": _excuse(state) if word != as_of.UNWATCHED else "",
     }
 
 
@@ -106,7 +72,7 @@ def _excuse(state: State | None) -> str:
 
 
 def _says(standing: PastState, word: str, at: datetime, now: datetime) -> str:
-    if word == ABSENT:
+    if word == as_of.ABSENT:
         return "It was created later."
     if word == "unknown":
         return "Nothing that is remembered says how it stood then."
@@ -143,10 +109,10 @@ def lease_as_of(
         "name": key.name,
         "key": str(key),
         "head": lease_as_of_view(
-            standing, state=state, at=at, now=now, blind=blind_at(cluster, at, now)
+            standing, state=state, at=at, now=now, blind=as_of.blind_at(cluster, at, now)
         ),
         "past": past,
-        "lines": [change_line(change, now) for change in found.changes],
+        "lines": [change_sentence.change_line(change, now) for change in found.changes],
         "older_url": around.links.url(before=found.older) if found.older else "",
         "newest_url": around.links.url(before="") if request.GET.get("before") else "",
         "now_url": request.path if tracked else reverse("leases", args=[cluster]),
@@ -163,20 +129,20 @@ def _not_there(request: ClusterRequest, key: ObjectName, at: datetime, changes: 
     if changes:
         return PastState(exists=False, phase=PastPhase.DELETED, since=at)
     tracked = request.cluster.store.get(key)
-    if created_after(tracked, at) or born_later(request.cluster.name, [key], at):
-        return NOT_YET
+    if as_of.created_after(tracked, at) or born_later(request.cluster.name, [key], at):
+        return as_of.NOT_YET
     return PastState(exists=False, phase=PastPhase.UNKNOWN)
 
 
 def _past(
     request: ClusterRequest, cluster: str, key: ObjectName, at: datetime, now: datetime
-) -> tuple[dict[str, Any], LeasePastLinks]:
+) -> tuple[dict[str, Any], past_terms.LeasePastLinks]:
     """The past up to the instant, and the links around it. Raises BadFilter."""
-    wanted = read_lease_stretch(request.GET, at, AS_OF_USUAL_RANGE, instant=at)
-    around = past_links(request.path, wanted, at, watched=watched_since(cluster))
-    past = read_past(cluster, key, around.shown, now=now)
+    wanted = past_terms.read_lease_stretch(request.GET, at, AS_OF_USUAL_RANGE, instant=at)
+    around = past_terms.past_links(request.path, wanted, at, watched=watched_since(cluster))
+    past = past_terms.read_past(cluster, key, around.shown, now=now)
     end = around.shown.until
-    view = past_view(past, around.choices, now, zoom=around.zoom, end=end)
+    view = past_terms.past_view(past, around.choices, now, zoom=around.zoom, end=end)
     return view, around
 
 
@@ -224,8 +190,8 @@ class LeasePage:
                 return context
         watched = watched_since(self.cluster)
         usual = range_for(watched, self.now, usual=USUAL_RANGE)
-        stretch = read_lease_stretch(self.request.GET, self.now, usual)
-        around = past_links(self.request.path, stretch, self.now, watched=watched)
+        stretch = past_terms.read_lease_stretch(self.request.GET, self.now, usual)
+        around = past_terms.past_links(self.request.path, stretch, self.now, watched=watched)
         context |= self._changes(around.links)
         if self.tracked is None:
             context["last"] = self._last(context["lines"])
@@ -241,10 +207,12 @@ class LeasePage:
         intervals = self.request.cluster.renewals.of(tracked)
         form: dict[str, Any] = {}
         if self.request.user.has_perm(OVERRIDE_KIND):
-            said = {"kind": tracked.kind.value if tracked.lasting.overridden else BY_THE_RULES}
-            form["kind_form"] = LeaseKindForm(initial=said)
-            marked = MAY if tracked.lasting.may_be_vacant else MUST_NOT
-            form["vacancy_form"] = LeaseVacancyForm(initial={"may_be_vacant": marked})
+            said = {
+                "kind": tracked.kind.value if tracked.lasting.overridden else overrides.BY_THE_RULES
+            }
+            form["kind_form"] = overrides.LeaseKindForm(initial=said)
+            marked = overrides.MAY if tracked.lasting.may_be_vacant else overrides.MUST_NOT
+            form["vacancy_form"] = overrides.LeaseVacancyForm(initial={"may_be_vacant": marked})
             form["marked_by"] = tracked.lasting.may_be_vacant
         rights = known_rights(self.request, self.key.namespace, ON_LEASE)
         not_understood = tracked.lasting.not_understood
@@ -255,7 +223,7 @@ class LeasePage:
             "rights": rights,
             "groups": fact_groups(tracked, self.as_of),
             "yaml": yaml_lines(tracked.lease),
-            "renewals": renewals_view(tracked, intervals, self.as_of),
+            "renewals": past_terms.renewals_view(tracked, intervals, self.as_of),
         }
 
     def _changes(self, links: ListLinks) -> dict[str, Any]:
@@ -263,11 +231,11 @@ class LeasePage:
         mine = HistoryFilter(namespace=self.key.namespace, lease=self.key.name)
         before = self.request.GET.get("before") or None
         found = find_changes.find(self.cluster, mine, before=before, limit=CHANGES)
-        seq, newest = changes_of(self.cluster, self.key, CHANGES)
+        seq, newest = change_sentence.changes_of(self.cluster, self.key, CHANGES)
         changes = found.changes if before else newest
         return {
-            "lines": signed_lines(changes, self.now, self.request.user),
-            "writes": last_writes(self.cluster, self.key, self.request.user),
+            "lines": change_sentence.signed_lines(changes, self.now, self.request.user),
+            "writes": change_sentence.last_writes(self.cluster, self.key, self.request.user),
             "feed_seq": None if before else seq,
             "limit": CHANGES,
             "older_url": links.url(before=found.older) if found.older else "",
@@ -277,27 +245,27 @@ class LeasePage:
             "changes_url": reverse("history", args=[self.cluster]),
         }
 
-    def _last(self, lines: list[ChangeLine]) -> ChangeLine:
+    def _last(self, lines: list[change_sentence.ChangeLine]) -> change_sentence.ChangeLine:
         """The last known change of a Lease that does not exist now."""
-        _, newest = changes_of(self.cluster, self.key, 1)
+        _, newest = change_sentence.changes_of(self.cluster, self.key, 1)
         if not newest:
             raise Http404(
                 f"There is no Lease {self.key} in {self.cluster}, "
                 "and history knows none of this name."
             )
-        return change_line(newest[0], self.now)
+        return change_sentence.change_line(newest[0], self.now)
 
-    def _past(self, around: LeasePastLinks) -> dict[str, Any]:
+    def _past(self, around: past_terms.LeasePastLinks) -> dict[str, Any]:
         shown = around.shown
         known = min(shown.until, max(shown.since, self.as_of))
-        past = read_past(self.cluster, self.key, shown, now=self.now, known=known)
+        past = past_terms.read_past(self.cluster, self.key, shown, now=self.now, known=known)
         end = None if shown.live and self.as_of == self.now else min(shown.until, self.as_of)
-        view = past_view(past, around.choices, self.now, zoom=around.zoom, end=end)
+        view = past_terms.past_view(past, around.choices, self.now, zoom=around.zoom, end=end)
         kind = self.tracked.kind if self.tracked else None
         view["pages"] = lease_pages(self.cluster, self.key, kind, around.time)
         hub = running_board().feeds[self.cluster]
         if self.tracked and self.tracked.held_since and hub.clock_moves[-1]:
-            return with_held_since(view, self.tracked.held_since, self.now)
+            return past_terms.with_held_since(view, self.tracked.held_since, self.now)
         return view
 
     def _beside(self, tracked: Tracked) -> dict[str, Any]:

@@ -1,7 +1,5 @@
 """The log of messages; mutes and maintenance windows."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Any

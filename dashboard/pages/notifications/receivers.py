@@ -1,7 +1,5 @@
 """The receivers of messages: list, make, change, test, delete."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from datetime import datetime
 from functools import wraps

@@ -1,7 +1,5 @@
 """The lanes of the timeline as pictures, as rows of text, and as JSON."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -12,17 +10,10 @@ import msgspec
 from dashboard.charts.lanes import MAX_SHAPES, BusyTime, Shape, shapes
 from dashboard.charts.time_axis import Scale
 from dashboard.pages.timeline.lane_query import TROUBLED, Lanes, TimelineLane
+from dashboard.parts import lane_labels
 from dashboard.parts.as_of import ABSENT, FLAPPING, SIGNS, group_titles, stood, stood_when_watched
 from dashboard.parts.formatting import age, counted, listed, when
 from dashboard.parts.incident_line import IncidentBand
-from dashboard.parts.lane_labels import (
-    among,
-    how_ended,
-    lane_marks,
-    lane_role,
-    shape_view,
-    until_when,
-)
 from dashboard.parts.names import HolderView, holder_view, shown_holder, shown_name
 from dashboard.parts.page_links import ShownTime, holder_url, lease_url_at
 from dashboard.parts.time_range import TimeRange, Zoom
@@ -70,10 +61,12 @@ def lane_views(
         title = "" if group == before else titles[group]
         drawn = shapes(lane.life, scale, busy=lane.busy, most=most)
         view = _lane_view(cluster, lane, shown, now, (title, sizes[group]))
-        view["shapes"] = tuple(shape_view(shape, now, zoom=zoom, end=end) for shape in drawn)
+        view["shapes"] = tuple(
+            lane_labels.shape_view(shape, now, zoom=zoom, end=end) for shape in drawn
+        )
         view["url"] = lease_url_at(cluster, lane.key, time)
         view["bands"] = bands.get(lane.key, ())
-        view["role"] = lane_role(view["shapes"], linked=bool(view["bands"]))
+        view["role"] = lane_labels.lane_role(view["shapes"], linked=bool(view["bands"]))
         view["says"] = says(lane.key, drawn, unseen=unseen, incidents=len(view["bands"]))
         views.append(view)
         before = group
@@ -109,7 +102,9 @@ def _lane_view(
         "group": group[0],
         "group_size": group[1],
         "of_now": lane.place.group == TROUBLED,
-        "marks": lane_marks(lane.life, lane.edits, Scale(shown.since, shown.until), now),
+        "marks": lane_labels.lane_marks(
+            lane.life, lane.edits, Scale(shown.since, shown.until), now
+        ),
         "as_of": as_of_view(lane.standing, now, watched=lane.watched),
         "holder_url": _holder_url(cluster, lane.standing.holder, shown),
         "before": "absent" if born or stood(lane.standing) == ABSENT else "unknown",
@@ -216,15 +211,15 @@ def _words(shape: Shape, now: datetime, zoom: Zoom, end: datetime | None) -> dic
     until = whole.until if whole else shape.until
     length = age(((until or end or now) - since).total_seconds())
     if shape.term is not None:
-        holder, note = shown_holder(shape.term.holder), how_ended(shape.term)
+        holder, note = shown_holder(shape.term.holder), lane_labels.how_ended(shape.term)
     elif shape.gap is not None:
         holder, note = "no holder", ""
     else:
-        holder, note = counted(shape.changes, "change"), among(shape)
+        holder, note = counted(shape.changes, "change"), lane_labels.among(shape)
     return {
         "holder": holder,
         "since": when(since, now),
-        "until": until_when(until, now, end),
+        "until": lane_labels.until_when(until, now, end),
         "length": length,
         "note": note,
         "bad": shape.gap is not None,

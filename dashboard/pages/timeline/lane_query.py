@@ -1,7 +1,5 @@
 """Choose and order the lanes of the timeline, and read them from history."""
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime

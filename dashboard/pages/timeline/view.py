@@ -1,7 +1,5 @@
 """The timeline: who held what over time, and at one instant."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
@@ -14,15 +12,9 @@ from dashboard import clock
 from dashboard.access.guards import ClusterRequest, viewer_required
 from dashboard.charts.lanes import fog
 from dashboard.charts.time_axis import Scale, percent, ticks
-from dashboard.pages.timeline.drawn_lanes import (
-    holders_of,
-    instant_of,
-    lane_item,
-    lane_views,
-    table_rows,
-)
+from dashboard.pages.timeline import drawn_lanes
 from dashboard.pages.timeline.lane_query import USUAL_KINDS, LanePage, Lanes, kinds_of, read_lanes
-from dashboard.parts import responses
+from dashboard.parts import responses, time_range
 from dashboard.parts.change_sentence import settled_seq
 from dashboard.parts.changes_strip import OverviewStrip, overview_of, strip_view
 from dashboard.parts.formatting import age, capitalized, span_of, when
@@ -30,20 +22,6 @@ from dashboard.parts.incident_line import bands_by_lease, incident_summary, inci
 from dashboard.parts.list_controls import KIND_LABELS, Chip, ListLinks
 from dashboard.parts.names import shown_holder
 from dashboard.parts.page_links import history_query, ranking_url, shown_time
-from dashboard.parts.time_range import (
-    BY_CHANGES,
-    BY_NAME,
-    LANES,
-    TABLE,
-    WORST_FIRST,
-    TimelineFilter,
-    TimeRange,
-    range_for,
-    read_timeline_filter,
-    stretch_links,
-    window,
-    zoom_to,
-)
 from dashboard.parts.url_parameters import BadFilter, typed, write_moment
 from leases.domain.kind import Kind
 from leases.domain.phase import Phase
@@ -57,8 +35,8 @@ Counts = dict[Kind, dict[Phase, int]]
 
 def timeline_links(
     path: str,
-    wanted: TimelineFilter,
-    shown: TimeRange,
+    wanted: time_range.TimelineFilter,
+    shown: time_range.TimeRange,
     *,
     now: datetime,
     counts: Counts,
@@ -66,10 +44,14 @@ def timeline_links(
 ) -> dict[str, Any]:
     """Make all links; `path` is the page's own."""
     links = ListLinks(path, wanted)
-    sorts = {WORST_FIRST: "Worst first", BY_CHANGES: "Most changes", BY_NAME: "By name"}
-    views = {LANES: "Lanes", TABLE: "Table"}
+    sorts = {
+        time_range.WORST_FIRST: "Worst first",
+        time_range.BY_CHANGES: "Most changes",
+        time_range.BY_NAME: "By name",
+    }
+    views = {time_range.LANES: "Lanes", time_range.TABLE: "Table"}
     return {
-        **stretch_links(links, wanted, shown, now=now),
+        **time_range.stretch_links(links, wanted, shown, now=now),
         "kinds": _kinds(links, wanted, counts),
         "any_holder": links.url(holder=""),
         "sorts": [links.chip(label, "sort", value) for value, label in sorts.items()],
@@ -81,7 +63,7 @@ def timeline_links(
     }
 
 
-def _kinds(links: ListLinks, wanted: TimelineFilter, counts: Counts) -> list[Chip]:
+def _kinds(links: ListLinks, wanted: time_range.TimelineFilter, counts: Counts) -> list[Chip]:
     """The kinds that have Leases. Elections are the default, unless a holder is wanted."""
     on, usual = kinds_of(wanted), kinds_of(wanted.replace(kinds=()))
     numbers = {kind: sum(counts.get(kind, {}).values()) for kind in Kind}
@@ -99,7 +81,7 @@ def _kinds(links: ListLinks, wanted: TimelineFilter, counts: Counts) -> list[Chi
 
 
 def stretch_view(
-    shown: TimeRange, *, now: datetime, around: Scale, blind: Sequence[UnwatchedTime]
+    shown: time_range.TimeRange, *, now: datetime, around: Scale, blind: Sequence[UnwatchedTime]
 ) -> dict[str, Any]:
     """The brush moves in `around`; `blind` was not watched."""
     scale = Scale(shown.since, shown.until)
@@ -119,7 +101,7 @@ def stretch_view(
     }
 
 
-def timeline_board(wanted: TimelineFilter, chosen: LanePage) -> dict[str, Any]:
+def timeline_board(wanted: time_range.TimelineFilter, chosen: LanePage) -> dict[str, Any]:
     """The words and numbers beside the lanes."""
     kept = ("range", "from", "to", "holder", "kind", "sort", "view")
     return {
@@ -133,7 +115,7 @@ def timeline_board(wanted: TimelineFilter, chosen: LanePage) -> dict[str, Any]:
     }
 
 
-def _unseen(blind: Sequence[UnwatchedTime], shown: TimeRange) -> str:
+def _unseen(blind: Sequence[UnwatchedTime], shown: time_range.TimeRange) -> str:
     if not blind:
         return ""
     whole = any(one.covers(shown.since, shown.until) for one in blind)
@@ -145,7 +127,7 @@ def _blind_for(blind: Sequence[UnwatchedTime]) -> str:
     return age(total) if total else ""
 
 
-def _input(shown: TimeRange, now: datetime) -> str:
+def _input(shown: time_range.TimeRange, now: datetime) -> str:
     """The playhead as a person would type it; "" while it follows the clock."""
     if shown.follows:
         return ""
@@ -155,7 +137,7 @@ def _input(shown: TimeRange, now: datetime) -> str:
     return text if at.microsecond == 0 else f"{text}.{at:%f}".rstrip("0")
 
 
-def _from_to(shown: TimeRange, now: datetime) -> str:
+def _from_to(shown: time_range.TimeRange, now: datetime) -> str:
     length = span_of(shown.length)
     if shown.is_young:
         return f"since {when(shown.since, now)}, when watching began"
@@ -164,12 +146,12 @@ def _from_to(shown: TimeRange, now: datetime) -> str:
     return f"{when(shown.since, now)} to {when(shown.until, now)} ({length})"
 
 
-def _noun(wanted: TimelineFilter) -> str:
+def _noun(wanted: time_range.TimelineFilter) -> str:
     labels = [KIND_LABELS[kind].lower() for kind in kinds_of(wanted)]
     return "Leases" if len(labels) > 1 or wanted.kinds == (Kind.UNKNOWN,) else labels[0]
 
 
-def _says(wanted: TimelineFilter) -> str:
+def _says(wanted: time_range.TimelineFilter) -> str:
     """The filter in words."""
     said = f"kind is {' or '.join(kind.value for kind in kinds_of(wanted))}"
     said += f", name contains “{wanted.text}”" if wanted.text else ""
@@ -177,7 +159,9 @@ def _says(wanted: TimelineFilter) -> str:
     return capitalized(said)
 
 
-def history_links(cluster: str, wanted: TimelineFilter, shown: TimeRange) -> dict[str, str]:
+def history_links(
+    cluster: str, wanted: time_range.TimelineFilter, shown: time_range.TimeRange
+) -> dict[str, str]:
     """History as a page and as a file, and the ranking of the Leases."""
     changes = HistoryFilter(
         kind=() if wanted.holder else tuple(kind.value for kind in kinds_of(wanted)),
@@ -206,8 +190,10 @@ def timeline(request: ClusterRequest, cluster: str) -> HttpResponse:
     try:
         answer_as = responses.read_format(request)
         watched = None if answer_as == "json" else watched_since(cluster)
-        wanted = read_timeline_filter(request.GET, now, usual=range_for(watched, now))
-        shown = window(wanted, now, watched=watched)
+        wanted = time_range.read_timeline_filter(
+            request.GET, now, usual=time_range.range_for(watched, now)
+        )
+        shown = time_range.window(wanted, now, watched=watched)
     except BadFilter as error:
         return _refuse(request, error, now)
     feed_seq = settled_seq(cluster, now)  # before reading: a repeat is harmless, a gap is not
@@ -218,29 +204,31 @@ def timeline(request: ClusterRequest, cluster: str) -> HttpResponse:
     context = _around(request, wanted, shown, lanes, now, overview.scale)
     context["feed_seq"] = feed_seq
     end = _end(request, shown, now)
-    context["instant"] = instant_of(lanes, follows=shown.follows)
+    context["instant"] = drawn_lanes.instant_of(lanes, follows=shown.follows)
     context["strip"] = _strip(request, wanted, overview, now)
     context["strip_ends_now"] = overview.scale.until >= now
     scale = Scale(shown.since, shown.until)
     incidents = incidents_between(cluster, shown.since, shown.until)
     if incidents:
         context["incidents"] = incident_summary(cluster, incidents, scale, end or now)
-    zoom = zoom_to(ListLinks(request.path, wanted), shown, now=now)
+    zoom = time_range.zoom_to(ListLinks(request.path, wanted), shown, now=now)
     time = shown_time(shown, wanted.range, None if shown.follows else shown.at)
     how: dict[str, Any] = {"now": now, "time": time, "zoom": zoom, "end": end}
-    if wanted.view == TABLE:
+    if wanted.view == time_range.TABLE:
         context["lanes"] = lanes.page
-        context["rows"] = table_rows(cluster, lanes, scale, **how)
+        context["rows"] = drawn_lanes.table_rows(cluster, lanes, scale, **how)
     else:
         unseen = context["stretch"]["unseen"]
         keys = [lane.key for lane in lanes.page]
         bands = bands_by_lease(cluster, incidents, keys, scale, end or now)
-        context["lanes"] = lane_views(cluster, lanes, shown, unseen=unseen, bands=bands, **how)
-        context["holders"] = holders_of(context["lanes"])
+        context["lanes"] = drawn_lanes.lane_views(
+            cluster, lanes, shown, unseen=unseen, bands=bands, **how
+        )
+        context["holders"] = drawn_lanes.holders_of(context["lanes"])
     return responses.page(request, *TEMPLATES, context, query=wanted.query())
 
 
-def _end(request: ClusterRequest, shown: TimeRange, now: datetime) -> datetime | None:
+def _end(request: ClusterRequest, shown: time_range.TimeRange, now: datetime) -> datetime | None:
     """The last known moment of the stretch; None means now."""
     as_of = request.cluster.as_of(now)
     return None if shown.live and as_of == now else min(shown.until, as_of)
@@ -248,8 +236,8 @@ def _end(request: ClusterRequest, shown: TimeRange, now: datetime) -> datetime |
 
 def _around(
     request: ClusterRequest,
-    wanted: TimelineFilter,
-    shown: TimeRange,
+    wanted: time_range.TimelineFilter,
+    shown: time_range.TimeRange,
     lanes: Lanes,
     now: datetime,
     around: Scale,
@@ -267,12 +255,15 @@ def _around(
         "stretch": stretch_view(shown, now=now, around=around, blind=lanes.blind),
         "links": links,
         "changes": history_links(request.cluster.name, wanted, shown),
-        "as_table": wanted.view == TABLE,
+        "as_table": wanted.view == time_range.TABLE,
     }
 
 
 def _strip(
-    request: ClusterRequest, wanted: TimelineFilter, overview: OverviewStrip, now: datetime
+    request: ClusterRequest,
+    wanted: time_range.TimelineFilter,
+    overview: OverviewStrip,
+    now: datetime,
 ) -> dict[str, Any]:
     mine = HistoryFilter(kind=tuple(kind.value for kind in kinds_of(wanted)))
     counts = density(
@@ -295,8 +286,8 @@ def _refuse(request: ClusterRequest, refused: BadFilter, now: datetime) -> HttpR
     error = str(refused)
     if request.GET.get("format") == "json":
         return responses.json({"error": error}, status=400)
-    usual = TimelineFilter()
-    shown = window(usual, now)
+    usual = time_range.TimelineFilter()
+    shown = time_range.window(usual, now)
     context = _around(request, usual, shown, NO_LANES, now, overview_of(shown, now).scale)
     context["board"] |= {"text": typed(request.GET, "q")}
     context["stretch"] |= {"at_input": typed(request.GET, "at")}
@@ -305,7 +296,11 @@ def _refuse(request: ClusterRequest, refused: BadFilter, now: datetime) -> HttpR
 
 
 def _json(
-    request: ClusterRequest, wanted: TimelineFilter, shown: TimeRange, lanes: Lanes, now: datetime
+    request: ClusterRequest,
+    wanted: time_range.TimelineFilter,
+    shown: time_range.TimeRange,
+    lanes: Lanes,
+    now: datetime,
 ) -> HttpResponse:
     next_url = None
     if lanes.chosen.number * wanted.limit < lanes.chosen.total:
@@ -313,7 +308,7 @@ def _json(
         next_url = request.build_absolute_uri(path)
     cluster = request.cluster.name
     return responses.items(
-        [lane_item(cluster, lane, shown, lanes.blind) for lane in lanes.page],
+        [drawn_lanes.lane_item(cluster, lane, shown, lanes.blind) for lane in lanes.page],
         total=lanes.chosen.total,
         next_url=next_url,
         now=now,

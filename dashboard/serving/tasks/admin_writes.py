@@ -1,7 +1,5 @@
 """Tasks that finish what admins began: deletions of many Leases, and writes without an answer."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping

@@ -4,8 +4,6 @@ The process goes by `dashboard.clock`. Somebody looks before each event of a wat
 second besides; on the event loop, so that all follow a jump before anything else is judged.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import time

@@ -1,7 +1,5 @@
 """The tasks of one cluster: its watch, its Nodes, and what admins say of its Leases."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import time

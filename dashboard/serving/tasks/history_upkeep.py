@@ -1,7 +1,5 @@
 """Tasks that keep history: the totals of days, and how long changes are kept."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import time
@@ -21,6 +19,7 @@ from leases.domain.figures import DAY, DEFAULT_ABANDONED_AFTER, Period, first_da
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.phase import Phase
+from leases.history import retention
 from leases.history.find_changes import known_clusters
 from leases.history.recorder import Recorder
 from leases.history.refused_rows import forget_refused
@@ -40,15 +39,6 @@ from leases.history.reliability import (
     save_sums,
     step_of,
     sums_by_namespace,
-)
-from leases.history.retention import (
-    cut_of_rows,
-    forget,
-    forget_incidents,
-    forget_security,
-    forget_watches,
-    forgettable,
-    forgettable_incidents,
 )
 
 logger = logging.getLogger(__name__)
@@ -199,16 +189,20 @@ class Forgetting:
                 await self._recorder.in_thread(partial(forget_refused, old))
                 gone = 1
                 while gone:
-                    gone = await self._recorder.in_thread(partial(forget_security, now))
+                    gone = await self._recorder.in_thread(partial(retention.forget_security, now))
                     await asyncio.sleep(RETENTION_PAUSE)
-                cut = max(old, await look(cut_of_rows, self._rows) or old)
+                cut = max(old, await look(retention.cut_of_rows, self._rows) or old)
                 for cluster in await look(known_clusters):
                     counted = await look(self._counted_until, cluster)
                     total += await self._forget(cluster, min(cut, counted), look)
                     watches = min(old, counted)
-                    await self._recorder.in_thread(partial(forget_watches, cluster, watches))
-                    for batch in await look(forgettable_incidents, cluster, old):
-                        await self._recorder.in_thread(partial(forget_incidents, cluster, batch))
+                    await self._recorder.in_thread(
+                        partial(retention.forget_watches, cluster, watches)
+                    )
+                    for batch in await look(retention.forgettable_incidents, cluster, old):
+                        await self._recorder.in_thread(
+                            partial(retention.forget_incidents, cluster, batch)
+                        )
                         await asyncio.sleep(RETENTION_PAUSE)
             except DatabaseError:
                 logger.exception("Old changes could not be forgotten; trying again in an hour")
@@ -219,11 +213,11 @@ class Forgetting:
         return total
 
     async def _forget(self, cluster: str, cut: datetime, look: Look) -> int:
-        batches = forgettable(cluster, cut, since=self._reached.get(cluster))
+        batches = retention.forgettable(cluster, cut, since=self._reached.get(cluster))
         total = 0
         while (batch := await look(next, batches, None)) is not None:
             if batch:
-                total += await self._recorder.in_thread(partial(forget, cluster, batch))
+                total += await self._recorder.in_thread(partial(retention.forget, cluster, batch))
             await asyncio.sleep(RETENTION_PAUSE)
         self._reached[cluster] = cut
         return total

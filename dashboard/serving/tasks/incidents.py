@@ -4,8 +4,6 @@ The sink only queues what the tracker saw. Two tasks do the rest, out of the way
 reviews the casebook, the other asks the cluster for evidence, which may take long.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import time

@@ -1,7 +1,5 @@
 """Send the messages that wait, and delete old ones."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections import Counter
@@ -18,16 +16,7 @@ from msgspec.structs import replace
 
 from dashboard.access.kept_secrets import CannotUnseal, unseal
 from leases.domain.notify import Message, Sort, Stage
-from leases.history.deliveries import (
-    Delivery,
-    FailingReceiver,
-    claim,
-    claim_refreshes,
-    failing_receivers,
-    finish,
-    forget_messages,
-    release,
-)
+from leases.history import deliveries
 from leases.notify import DeliveryOutcome, HttpSender, send_mail
 
 logger = logging.getLogger(__name__)
@@ -54,7 +43,9 @@ class Notifications:
         self._sending: dict[asyncio.Task[None], int] = {}  # with the receiver
         self._wake = asyncio.Event()
         self.outcomes: Counter[tuple[str, str]] = Counter()  # by sort of receiver and outcome
-        self.failing: Sequence[FailingReceiver] = ()  # as of the last look, of all replicas
+        self.failing: Sequence[
+            deliveries.FailingReceiver
+        ] = ()  # as of the last look, of all replicas
 
     async def run(self) -> None:
         """Look again and again, until cancelled."""
@@ -64,7 +55,7 @@ class Notifications:
                 try:
                     await self._look(sender)
                     if looks % FORGET_LOOKS == 0:
-                        await self._in_thread(partial(forget_messages, self._clock()))
+                        await self._in_thread(partial(deliveries.forget_messages, self._clock()))
                 except DatabaseError as error:
                     logger.warning("Messages that wait cannot be read just now: %s", error)
                 looks += 1
@@ -78,7 +69,7 @@ class Notifications:
             await asyncio.gather(*self._sending, return_exceptions=True)
             self._sending.clear()
             with suppress(DatabaseError):
-                await self._in_thread(partial(release, self._process))
+                await self._in_thread(partial(deliveries.release, self._process))
             await sender.close()
 
     async def _look(self, sender: HttpSender) -> None:
@@ -87,16 +78,16 @@ class Notifications:
             task.result()  # raises what nobody expected
         now = self._clock()
         busy = set(self._sending.values())
-        due = await self._in_thread(partial(claim, self._process, now, busy))
+        due = await self._in_thread(partial(deliveries.claim, self._process, now, busy))
         busy |= {delivery.receiver for delivery in due}
-        remind = partial(claim_refreshes, now, watched=self._clusters, busy=busy)
+        remind = partial(deliveries.claim_refreshes, now, watched=self._clusters, busy=busy)
         due += await self._in_thread(remind)
-        self.failing = await self._in_thread(failing_receivers)
+        self.failing = await self._in_thread(deliveries.failing_receivers)
         for delivery in due:
             task = asyncio.create_task(self._send(sender, delivery))
             self._sending[task] = delivery.receiver
 
-    async def _send(self, sender: HttpSender, delivery: Delivery) -> None:
+    async def _send(self, sender: HttpSender, delivery: deliveries.Delivery) -> None:
         """Send once, note how it ended, and let the loop look for the next delivery."""
         try:
             outcome = await _attempt(sender, delivery, self._clock())
@@ -110,7 +101,7 @@ class Notifications:
                 delivery.name, delivery.id, delivery.attempt, outcome.error,
             )  # fmt: skip
         ended = partial(
-            finish,
+            deliveries.finish,
             delivery,
             self._process,
             self._clock(),
@@ -125,7 +116,9 @@ class Notifications:
         self._wake.set()
 
 
-async def _attempt(sender: HttpSender, delivery: Delivery, now: datetime) -> DeliveryOutcome:
+async def _attempt(
+    sender: HttpSender, delivery: deliveries.Delivery, now: datetime
+) -> DeliveryOutcome:
     try:
         target = unseal(delivery.sealed)
     except CannotUnseal as error:

@@ -20,8 +20,6 @@ it counts as down for ten seconds, or until it calls `recovered`. What serves on
 the socket of an open page, calls `noted`: it is logged and counted, and no page warns.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import time

@@ -3,8 +3,6 @@
 Source of the words: Go's encoding/json/scanner.go.
 """
 
-from __future__ import annotations
-
 import codecs
 import json
 import re

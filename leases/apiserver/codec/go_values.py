@@ -3,8 +3,6 @@
 Source: encoding/json's floatEncoder, strconv.FormatFloat and fmt.
 """
 
-from __future__ import annotations
-
 import math
 import struct
 from datetime import datetime

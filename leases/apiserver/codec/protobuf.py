@@ -12,8 +12,6 @@ watch is a frame: four bytes of length and a WatchEvent. Source:
 apimachinery/pkg/runtime/serializer/protobuf/protobuf.go and pkg/util/framer/framer.go.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 from typing import Any
 

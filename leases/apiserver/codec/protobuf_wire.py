@@ -5,8 +5,6 @@ skipped; a message that comes twice is merged. Source: apimachinery/pkg/apis/met
 and the other packages' generated.pb.go, with the words of their errors.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

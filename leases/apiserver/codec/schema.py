@@ -8,8 +8,6 @@ Node, Pod and Service name only the lists that patches merge by a key; what else
 Source: k8s.io/api/authorization/v1/types.go and k8s.io/api/authentication/v1/types.go.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 

@@ -9,8 +9,6 @@ for it follows deep nesting and aliases of aliases without a bound. So this modu
 document from parser events, without recursion, and counts an alias as the nodes that it stands for.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import calendar

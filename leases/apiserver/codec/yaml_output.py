@@ -4,8 +4,6 @@ Source: go-yaml v2's encode.go, sorter.go and emitterc.go. PyYAML's emitter is a
 one, but wraps, quotes and ends some texts differently.
 """
 
-from __future__ import annotations
-
 import re
 from functools import cmp_to_key
 from typing import Any

@@ -1,7 +1,5 @@
 """Discovery documents: /api, /apis, groups, versions, aggregated discovery, /version, health."""
 
-from __future__ import annotations
-
 import hashlib
 import platform
 from typing import Any

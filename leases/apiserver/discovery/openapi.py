@@ -14,8 +14,6 @@ kubectl asks for version 3 to learn that the server validates fields, and for ve
 such as List is not in it; clients are generated from either.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable
 from typing import Any

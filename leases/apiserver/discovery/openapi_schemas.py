@@ -4,8 +4,6 @@ What `kubectl explain` says about them is in descriptions.json, by type and fiel
 itself): the words of Kubernetes' own api/openapi-spec/swagger.json.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -4,8 +4,6 @@ Source: apimachinery/pkg/runtime/serializer/json and
 apiserver/pkg/endpoints/handlers/{create,rest}.go.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import msgspec

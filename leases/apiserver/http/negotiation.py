@@ -3,8 +3,6 @@
 Source: apiserver/pkg/endpoints/handlers/negotiation and go-restful's matching of Produces.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any

@@ -6,35 +6,18 @@ Source: apiserver/pkg/endpoints/handlers/delete.go, apimachinery/pkg/apis/meta/v
 meta/internalversion/register.go.
 """
 
-from __future__ import annotations
-
 import re
 
 import msgspec
 
+from leases.apiserver import errors
 from leases.apiserver.codec import schema
 from leases.apiserver.codec.decoding import Decoder, aside
-from leases.apiserver.errors import (
-    bad_request,
-    invalid_options,
-    not_allowed,
-    not_supported,
-    required,
-    too_long,
-)
 from leases.apiserver.http.bodies import kind_in, media_type_of, parse
 from leases.apiserver.http.request import Params, Request
 from leases.apiserver.resources import Resource, Selectable
 from leases.apiserver.storage.journal import Version
-from leases.wire.selectors import (
-    FieldTerm,
-    Matcher,
-    SelectorError,
-    check_fields,
-    exact_name,
-    parse_fields,
-    parse_labels,
-)
+from leases.wire import selectors
 from leases.wire.status import StatusCause, bad_value, go_quote
 
 _FLAGS = ("true", "false")  # an object need not hold them
@@ -48,7 +31,10 @@ class Selector:
     """
 
     def __init__(
-        self, labels: list[Matcher], fields: list[FieldTerm], selectable: Selectable | None = None
+        self,
+        labels: list[selectors.Matcher],
+        fields: list[selectors.FieldTerm],
+        selectable: Selectable | None = None,
     ) -> None:
         self.labels = labels
         self.fields = fields
@@ -75,7 +61,7 @@ class Selector:
             self._matches(term, version) for term in self.fields
         )
 
-    def _matches(self, term: FieldTerm, version: Version) -> bool:
+    def _matches(self, term: selectors.FieldTerm, version: Version) -> bool:
         read = self._selectable.get(term.field)
         if read is not None:
             value = read(version.read())
@@ -123,23 +109,23 @@ def list_options(query: Params, resource: Resource) -> ListOptions:
     )
     wrong = _watch_errors(options) if watch else _list_errors(options)
     if wrong:
-        raise invalid_options("ListOptions", wrong)
+        raise errors.invalid_options("ListOptions", wrong)
     try:
-        check_fields(options.selector.fields, resource.selectable)
-    except SelectorError as error:
-        raise bad_request(str(error)) from None
+        selectors.check_fields(options.selector.fields, resource.selectable)
+    except selectors.SelectorError as error:
+        raise errors.bad_request(str(error)) from None
     return options
 
 
 def _selector(query: Params, resource: Resource) -> Selector:
     try:
         return Selector(
-            parse_labels(query.text("labelSelector")),
-            parse_fields(query.text("fieldSelector")),
+            selectors.parse_labels(query.text("labelSelector")),
+            selectors.parse_fields(query.text("fieldSelector")),
             resource.selectable,
         )
-    except SelectorError as error:
-        raise bad_request(str(error)) from None
+    except selectors.SelectorError as error:
+        raise errors.bad_request(str(error)) from None
 
 
 _NO_LIST_OPTIONS = ListOptions(Selector([], []))
@@ -149,9 +135,9 @@ def for_name(options: ListOptions, name: str) -> ListOptions:
     """The options of a /watch/ path that ends in a name. Raises 400 when they select another."""
     fields = options.selector.fields
     if not fields:
-        fields = [FieldTerm("metadata.name", name, negated=False)]
-    elif exact_name(fields) != name:
-        raise bad_request("fieldSelector metadata.name doesn't match requested name")
+        fields = [selectors.FieldTerm("metadata.name", name, negated=False)]
+    elif selectors.exact_name(fields) != name:
+        raise errors.bad_request("fieldSelector metadata.name doesn't match requested name")
     return msgspec.structs.replace(options, selector=Selector(options.selector.labels, fields))
 
 
@@ -165,17 +151,17 @@ def _list_errors(options: ListOptions) -> list[StatusCause]:
     if match:
         if not options.version:
             detail = "resourceVersionMatch is forbidden unless resourceVersion is provided"
-            wrong.append(not_allowed(_MATCH, detail))
+            wrong.append(errors.not_allowed(_MATCH, detail))
         if options.token:
-            wrong.append(not_allowed(_MATCH, _WITH_CONTINUE))
+            wrong.append(errors.not_allowed(_MATCH, _WITH_CONTINUE))
         if match not in (EXACT, NOT_OLDER):
-            wrong.append(not_supported(_MATCH, go_quote(match), (EXACT, NOT_OLDER, "")))
+            wrong.append(errors.not_supported(_MATCH, go_quote(match), (EXACT, NOT_OLDER, "")))
         if match == EXACT and options.version == "0":
             detail = 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'
-            wrong.append(not_allowed(_MATCH, detail))
+            wrong.append(errors.not_allowed(_MATCH, detail))
     if options.initial_events is not None:
         detail = "sendInitialEvents is forbidden for list"
-        wrong.append(not_allowed("sendInitialEvents", detail))
+        wrong.append(errors.not_allowed("sendInitialEvents", detail))
     return wrong
 
 
@@ -184,17 +170,17 @@ def _watch_errors(options: ListOptions) -> list[StatusCause]:
     match = options.match
     if options.initial_events is not None and match != NOT_OLDER:
         detail = f"sendInitialEvents requires setting resourceVersionMatch to {NOT_OLDER}"
-        wrong.append(not_allowed(_MATCH, detail))
+        wrong.append(errors.not_allowed(_MATCH, detail))
     if match:
         if options.initial_events is None:
             detail = (
                 "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
             )
-            wrong.append(not_allowed(_MATCH, detail))
+            wrong.append(errors.not_allowed(_MATCH, detail))
         if match != NOT_OLDER:
-            wrong.append(not_supported(_MATCH, go_quote(match), (NOT_OLDER,)))
+            wrong.append(errors.not_supported(_MATCH, go_quote(match), (NOT_OLDER,)))
         if options.token:
-            wrong.append(not_allowed(_MATCH, _WITH_CONTINUE))
+            wrong.append(errors.not_allowed(_MATCH, _WITH_CONTINUE))
     return wrong
 
 
@@ -217,16 +203,16 @@ def write_options(request: Request, kind: str, *, apply: bool = False) -> WriteO
     wrong: list[StatusCause] = []
     if kind == "PatchOptions":
         if not apply and force is not None:
-            wrong.append(not_allowed("force", "may not be specified for non-apply patch"))
+            wrong.append(errors.not_allowed("force", "may not be specified for non-apply patch"))
         if apply and not given:
-            wrong.append(required("fieldManager", "is required for apply patch"))
+            wrong.append(errors.required("fieldManager", "is required for apply patch"))
     wrong += _manager_errors(given) + dry_run_errors(dry_run)
     validation = query.text("fieldValidation")
     known = ("", "Ignore", "Strict", "Warn")
     if validation not in known:
-        wrong.append(not_supported("fieldValidation", go_quote(validation), known))
+        wrong.append(errors.not_supported("fieldValidation", go_quote(validation), known))
     if wrong:
-        raise invalid_options(kind, wrong)
+        raise errors.invalid_options(kind, wrong)
     return WriteOptions(bool(dry_run), given or own, validation or "Warn", force)
 
 
@@ -238,7 +224,7 @@ def manager_of(agent: str) -> str:
 def _manager_errors(manager: str) -> list[StatusCause]:
     wrong = []
     if len(manager.encode()) > MAX_MANAGER_BYTES:
-        wrong.append(too_long("fieldManager", MAX_MANAGER_BYTES))
+        wrong.append(errors.too_long("fieldManager", MAX_MANAGER_BYTES))
     for position, char in enumerate(manager):
         if not char.isprintable():
             detail = f"invalid character U+{ord(char):04X} (at position {position})"
@@ -250,7 +236,7 @@ def dry_run_errors(values: list[str]) -> list[StatusCause]:
     if all(value == "All" for value in values):
         return []
     shown = f"[{','.join(go_quote(value) for value in values)}]"
-    return [not_supported("dryRun", shown, ("All",))]
+    return [errors.not_supported("dryRun", shown, ("All",))]
 
 
 _SCHEME = "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27"
@@ -286,7 +272,7 @@ async def delete_options(request: Request) -> DeleteOptions:
     try:
         return await aside(len(data), _of_body, data, media_type)
     except ValueError as error:
-        raise bad_request(str(error)) from None
+        raise errors.bad_request(str(error)) from None
 
 
 def _of_query(query: Params) -> DeleteOptions:
@@ -341,8 +327,8 @@ def _checked(
         detail = "orphanDependents and deletionPropagation cannot be both set"
         wrong.append(bad_value(path, go_quote(propagation), detail))
     if propagation is not None and propagation not in _PROPAGATION:
-        wrong.append(not_supported(path, go_quote(propagation), (*_PROPAGATION, "nil")))
+        wrong.append(errors.not_supported(path, go_quote(propagation), (*_PROPAGATION, "nil")))
     wrong += dry_run_errors(dry_run)
     if wrong:
-        raise invalid_options("DeleteOptions", wrong)
+        raise errors.invalid_options("DeleteOptions", wrong)
     return DeleteOptions(bool(dry_run), uid, version, propagation, orphan)

@@ -5,8 +5,6 @@ The limits are those of kube-apiserver: pkg/server/secure_serving.go, and its re
 Programs of our own speak plain HTTP on loopback; kubectl and client-go send a token over TLS only.
 """
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import contextlib

@@ -3,8 +3,6 @@
 Source: apiserver/pkg/endpoints/request/requestinfo.go and installer.go.
 """
 
-from __future__ import annotations
-
 import asyncio
 import gzip
 import os
@@ -15,15 +13,8 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
+from leases.apiserver import errors
 from leases.apiserver.auth import Access, User
-from leases.apiserver.errors import (
-    BODY_LIMIT,
-    bad_request,
-    failure,
-    status_body,
-    timed_out,
-    too_large,
-)
 from leases.apiserver.http.negotiation import Output, encode, negotiate_error, wants_pretty
 from leases.apiserver.http.port import LATE
 from leases.apiserver.resources import Resource
@@ -86,7 +77,7 @@ class Params:
         try:
             return parse_int(text)
         except ValueError as error:
-            raise bad_request(str(error)) from None
+            raise errors.bad_request(str(error)) from None
 
 
 class Request:
@@ -148,16 +139,16 @@ class Request:
             message = await self.receive()
             if LATE in self.scope:
                 self._hang_up = True
-                raise timed_out()
+                raise errors.timed_out()
             if message["type"] == "http.disconnect":
                 raise ConnectionResetError("the client went away while sending")
             size += len(message["body"])
-            if size <= BODY_LIMIT:
+            if size <= errors.BODY_LIMIT:
                 parts.append(message["body"])
             more = message.get("more_body", False)
         self._hang_up = more
-        if size > BODY_LIMIT:
-            raise too_large()
+        if size > errors.BODY_LIMIT:
+            raise errors.too_large()
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def headers(self, content_type: str) -> Headers:
@@ -191,7 +182,7 @@ class Request:
     async def answer_error(self, error: ApiError) -> None:
         output = negotiate_error(self.header(b"accept"))
         pretty = wants_pretty(self.query.get("pretty"), self.header(b"user-agent"), output)
-        body = encode(status_body(error), output, pretty=pretty)
+        body = encode(errors.status_body(error), output, pretty=pretty)
         more = []
         if error.retry_after is not None:
             more.append((b"retry-after", str(int(error.retry_after)).encode()))
@@ -285,7 +276,7 @@ def access_of(request: Request) -> Access | None:
     by_path = rest[0] in ("watch", "proxy")
     if by_path:
         if len(rest) < 2:
-            raise BadPath(failure(500, "", _no_kind(request)).status)
+            raise BadPath(errors.failure(500, "", _no_kind(request)).status)
         verb, rest = rest[0], rest[1:]
     namespace = ""
     if rest[0] == "namespaces" and len(rest) > 1:

@@ -6,8 +6,6 @@ managedfields/internal, structured-merge-diff's typed/{validate,helpers}.go.
 Source: structured-merge-diff's merge/update.go and typed/merge.go; managedfields/internal.
 """
 
-from __future__ import annotations
-
 from copy import deepcopy
 from typing import Any
 

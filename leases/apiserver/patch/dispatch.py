@@ -3,31 +3,14 @@
 Source: apiserver/pkg/endpoints/handlers/patch.go.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from copy import deepcopy
 from typing import Any
 
-from leases.apiserver.codec import schema
-from leases.apiserver.codec.decoding import (
-    DecodeError,
-    Decoder,
-    UnstructuredDecoder,
-    aside,
-    repeated_fields,
-)
+from leases.apiserver import errors
+from leases.apiserver.codec import decoding, schema
 from leases.apiserver.codec.go_json import JsonError, dumps, loads, type_word, unrepeated
 from leases.apiserver.codec.go_values import go_text
-from leases.apiserver.errors import (
-    bad_request,
-    conflict,
-    failure,
-    internal,
-    invalid,
-    not_found,
-    too_large,
-)
 from leases.apiserver.http.bodies import check_kind, kind_in
 from leases.apiserver.http.options import WriteOptions, write_options
 from leases.apiserver.http.request import Request, RequestTarget
@@ -70,11 +53,11 @@ class Patcher:
             APPLY_PATCH: (one.config, one.apply),
         }
         read, change = ways[kind]
-        sent = await aside(len(data), _attempt, read)
+        sent = await decoding.aside(len(data), _attempt, read)
 
         def wanted(old: Object | None) -> Object:
             if old is None and kind != APPLY_PATCH:
-                raise not_found(place.resource.plural, place.name, place.resource.group)
+                raise errors.not_found(place.resource.plural, place.name, place.resource.group)
             if isinstance(sent, ApiError):
                 raise sent
             new = change(old, sent)
@@ -116,12 +99,12 @@ class _Patch:
         try:
             operations = loads(self._data)
         except JsonError as error:
-            raise bad_request(f"{self._before}{error}") from None
+            raise errors.bad_request(f"{self._before}{error}") from None
         if operations is None:
             operations = []
         complaints = self._check_operations(operations)
         if len(operations) > MAX_OPERATIONS:
-            raise too_large(
+            raise errors.too_large(
                 f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, "
                 f"got {len(operations)}"
             )
@@ -138,11 +121,11 @@ class _Patch:
     def _check_operations(self, operations: Any) -> list[str]:
         """The errors of strict decoding. Raises 400."""
         if wrong := operations_error(operations, strict=self._strict):
-            raise bad_request(f"{self._before}json: cannot unmarshal {wrong}")
+            raise errors.bad_request(f"{self._before}json: cannot unmarshal {wrong}")
         return [
             f"json patch {text}"
             for index, operation in enumerate(operations)
-            for text in repeated_fields(operation, f"[{index}]", known=_OPERATION_FIELDS)
+            for text in decoding.repeated_fields(operation, f"[{index}]", known=_OPERATION_FIELDS)
         ]
 
     def merge_map(self) -> Object | list[Any]:
@@ -151,20 +134,20 @@ class _Patch:
             patch = loads(self._data)
         except JsonError as error:
             why = f"{self._before}{error}" if self._strict else _BAD_PATCH
-            raise bad_request(why) from None
+            raise errors.bad_request(why) from None
         if isinstance(patch, dict) or (isinstance(patch, list) and not self._strict):
             return patch
         if patch is None or not self._strict:
-            raise bad_request(_BAD_PATCH)
+            raise errors.bad_request(_BAD_PATCH)
         raise self._no_map(patch)
 
     def merge(self, old: Object | None, patch: Object | list[Any]) -> Object:
         target = self._typed(old or {}) if isinstance(patch, dict) else None
-        return self._decoded(merge_patch(target, patch), repeated_fields(patch, ""))
+        return self._decoded(merge_patch(target, patch), decoding.repeated_fields(patch, ""))
 
     def _no_map(self, patch: Any) -> ApiError:
         word = type_word(patch)
-        return bad_request(
+        return errors.bad_request(
             f"{self._before}json: cannot unmarshal {word} into Go value of type {_MAP}"
         )
 
@@ -173,26 +156,26 @@ class _Patch:
         try:
             patch = loads(self._data)
         except JsonError as error:
-            raise bad_request(str(error)) from None
+            raise errors.bad_request(str(error)) from None
         if patch is not None and not isinstance(patch, dict):
             raise self._no_map(patch)
         return patch or {}
 
     def strategic(self, old: Object | None, sent: Object) -> Object:
-        complaints = repeated_fields(sent, "")
+        complaints = decoding.repeated_fields(sent, "")
         patch = unrepeated(sent)
         original = deepcopy(self._typed(old or {}))
         try:
             patched = strategic_merge(original, patch, self._resource.schema)
         except StrategicError as error:
             if error.code == 400:
-                raise bad_request(str(error)) from None
-            raise (_rejected() if error.code == 422 else internal(str(error))) from None
+                raise errors.bad_request(str(error)) from None
+            raise (_rejected() if error.code == 422 else errors.internal(str(error))) from None
         shown = go_text(patch)
-        decoder = UnstructuredDecoder()
+        decoder = decoding.UnstructuredDecoder()
         try:
             new = decoder.decode(patched, self._resource.schema)
-        except DecodeError as error:
+        except decoding.DecodeError as error:
             raise _unfit(shown, str(error)) from None
         # Source of the order: runtime.FromUnstructuredWithValidation.
         self._complain(shown, complaints + sorted(decoder.strict))
@@ -206,9 +189,9 @@ class _Patch:
         change = Apply(resource.schema, resource.api_version, options.manager, now_text())
         merged = change.merge(old, sent.value, force=bool(options.force))
         try:
-            new = _untyped(UnstructuredDecoder().decode(merged, resource.schema))
-        except DecodeError as error:
-            raise internal(
+            new = _untyped(decoding.UnstructuredDecoder().decode(merged, resource.schema))
+        except decoding.DecodeError as error:
+            raise errors.internal(
                 f"failed to convert new object {sent.shown(resource)} to proper version: unable to "
                 f"convert unstructured object to {resource.api_version}, Kind={resource.kind}: "
                 f"{error}"
@@ -219,14 +202,14 @@ class _Patch:
             del meta["managedFields"]
         if old is None and (uid := meta.get("uid")):
             why = f"uid mismatch: the provided object specified uid {uid}, and no existing object"
-            raise conflict(resource.plural, self._name, f"{why} was found", resource.group)
+            raise errors.conflict(resource.plural, self._name, f"{why} was found", resource.group)
         return new
 
     def _complain_of_keys(self, duplicates: list[str]) -> None:
         if duplicates and self._options.validation == "Strict":
             lines = "".join(f"\n  {line}" for line in duplicates)
             before = "error strict decoding YAML: error converting YAML to JSON"
-            raise bad_request(f"{before}: yaml: unmarshal errors:{lines}")
+            raise errors.bad_request(f"{before}: yaml: unmarshal errors:{lines}")
         if self._options.validation == "Warn":
             for line in duplicates:
                 self._request.warn(line)
@@ -237,7 +220,7 @@ class _Patch:
         text = dumps(_plain(patched))
         shown = text.decode()
         internal_version = f"{resource.group}/__internal" if resource.group else "__internal"
-        decoder = Decoder()
+        decoder = decoding.Decoder()
         try:
             kind, version = kind_in(patched, resource.kind, internal_version, text)
             if version == internal_version and kind == resource.kind:
@@ -258,7 +241,7 @@ class _Patch:
                 self._request.warn(complaint)
 
 
-def _decoded_internal(decoder: Decoder, value: Object, resource: Resource) -> Object:
+def _decoded_internal(decoder: decoding.Decoder, value: Object, resource: Resource) -> Object:
     """The object of a document without apiVersion.
 
     Go decodes it into the internal type, whose metadata has no name: its fields are the object's.
@@ -282,8 +265,8 @@ def _plain(value: Any) -> Any:
 
 def _rejected() -> Exception:
     message = "the server rejected our request due to an error in our request"
-    return failure(422, "Invalid", message, StatusDetails())
+    return errors.failure(422, "Invalid", message, StatusDetails())
 
 
 def _unfit(shown: str, why: str) -> Exception:
-    return invalid("", "", [bad_value("patch", go_quote(shown), why)], "")
+    return errors.invalid("", "", [bad_value("patch", go_quote(shown), why)], "")

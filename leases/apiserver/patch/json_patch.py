@@ -6,8 +6,6 @@ stands before the first slash of a path, takes negative indexes, and lets all `c
 patch copy 3 MiB at most. Of merge patches, it also drops the nulls of objects in lists.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from copy import deepcopy

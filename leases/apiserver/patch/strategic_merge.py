@@ -5,8 +5,6 @@ Source: apimachinery/pkg/util/strategicpatch/patch.go and util/mergepatch/errors
 Source: apimachinery/pkg/util/strategicpatch/{patch,meta}.go.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from typing import Any
 

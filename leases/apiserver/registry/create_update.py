@@ -3,8 +3,6 @@
 Source: apiserver/pkg/registry/rest/{create,update}.go and registry/generic/registry/store.go.
 """
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Callable
 from typing import Any

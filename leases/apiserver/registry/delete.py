@@ -5,8 +5,6 @@ Source: apiserver/pkg/registry/generic/registry/store.go and pkg/storage/interfa
 Source: apiserver/pkg/registry/rest/delete.go and registry/generic/registry/store.go.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from leases.apiserver.errors import MODIFIED, conflict, internal, invalid, not_found

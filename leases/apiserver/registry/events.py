@@ -6,8 +6,6 @@ pkg/registry/core/event/strategy.go, pkg/printers/internalversion/printers.go (p
 After a restart the hour begins anew: the store does not know when its objects were written.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections import deque

@@ -3,8 +3,6 @@
 Source: apiserver/pkg/storage/{continue.go,cacher,etcd3} and pkg/registry/generic/registry/store.go.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import posixpath

@@ -7,8 +7,6 @@ tofieldset.go, fieldpath).
 Source: apimachinery/pkg/util/managedfields/internal and structured-merge-diff's merge/update.go.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any

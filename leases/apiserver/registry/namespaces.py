@@ -4,24 +4,13 @@ This module does the work of the namespace controller: it deletes the Leases of 
 and then the namespace. Source of the refusals: plugin/pkg/admission NamespaceLifecycle.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import uuid
 from functools import partial
 from typing import Any
 
-from leases.apiserver.errors import (
-    Failed,
-    about,
-    conflict,
-    failure,
-    forbidden,
-    log_failure,
-    not_found,
-    qualified,
-)
+from leases.apiserver import errors
 from leases.apiserver.http.options import DeleteOptions
 from leases.apiserver.registry.delete import delete
 from leases.apiserver.resources import NAME_LABEL, NAMESPACES, Resource
@@ -49,7 +38,10 @@ class Namespaces:
     """The namespaces of one store; `resources` are the namespaced ones."""
 
     def __init__(
-        self, store: ObjectStore, resources: tuple[Resource, ...], failed: Failed = log_failure
+        self,
+        store: ObjectStore,
+        resources: tuple[Resource, ...],
+        failed: errors.Failed = errors.log_failure,
     ) -> None:
         self._store = store
         self._failed = failed
@@ -66,10 +58,10 @@ class Namespaces:
             return
         found = self._store.get(NAMESPACES.plural, "", namespace)
         if found is None:
-            raise not_found(NAMESPACES.plural, namespace, NAMESPACES.group)
+            raise errors.not_found(NAMESPACES.plural, namespace, NAMESPACES.group)
         if not is_terminating(found):
             return
-        subject = qualified(resource.plural, resource.group)
+        subject = errors.qualified(resource.plural, resource.group)
         cause = StatusCause(
             reason="NamespaceTerminating",
             message=f"namespace {namespace} is being terminated",
@@ -80,18 +72,22 @@ class Namespaces:
             f"{namespace} "
             "because it is being terminated"
         )
-        raise forbidden(message, about(name, resource.plural, resource.group, causes=(cause,)))
+        raise errors.forbidden(
+            message, errors.about(name, resource.plural, resource.group, causes=(cause,))
+        )
 
     async def mark_deleted(self, name: str, options: DeleteOptions) -> Object:
         """Mark a namespace as deleted and return it. Raises 403, 404 and 409."""
         if name in _IMMORTAL:
             subject = f'namespaces "{name}" is forbidden: this namespace may not be deleted'
-            raise failure(403, "Forbidden", subject, about(name, NAMESPACES.plural, ""))
+            raise errors.failure(
+                403, "Forbidden", subject, errors.about(name, NAMESPACES.plural, "")
+            )
         marked: list[Object] = []
 
         def attempt(existing: Version | None) -> Plan:
             if existing is None:
-                raise not_found(NAMESPACES.plural, name, NAMESPACES.group)
+                raise errors.not_found(NAMESPACES.plural, name, NAMESPACES.group)
             obj = existing.read()
             _check(obj["metadata"], options)
             if is_terminating(existing):
@@ -171,7 +167,7 @@ def _check(meta: Object, options: DeleteOptions) -> None:
     ):
         if wanted is not None and wanted != meta[field]:
             why = f"{name} in precondition: {wanted}, {name} in object meta: {meta[field]}"
-            raise conflict("namespaces", meta["name"], f"Precondition failed: {why}", "")
+            raise errors.conflict("namespaces", meta["name"], f"Precondition failed: {why}", "")
 
 
 def is_terminating(version: Version) -> bool:

@@ -3,8 +3,6 @@
 Source: pkg/registry/core/pod/strategy.go, pkg/printers/internalversion/printers.go (printPod).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any

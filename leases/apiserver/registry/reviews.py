@@ -3,20 +3,9 @@
 Source: kubernetes/pkg/registry/{authorization,authentication}.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
-from leases.apiserver.auth import (
-    AUTHORIZATION_GROUP,
-    Access,
-    AccessRule,
-    PathAccess,
-    Tokens,
-    User,
-    permission,
-    rules,
-)
+from leases.apiserver import auth
 from leases.apiserver.codec.decoding import Decoder, aside
 from leases.apiserver.codec.go_json import dumps
 from leases.apiserver.errors import bad_request, invalid, not_allowed, required
@@ -145,7 +134,7 @@ AUDIENCE = "https://kubernetes.default.svc.cluster.local"
 class Reviews:
     """Answers reviews about the users of these tokens."""
 
-    def __init__(self, tokens: Tokens) -> None:
+    def __init__(self, tokens: auth.Tokens) -> None:
         self._tokens = tokens
 
     async def create(self, request: Request, place: RequestTarget) -> None:
@@ -165,18 +154,18 @@ class Reviews:
         include = request.query.text("includeObject")
         await request.answer_value(201, convert_object(resource, answer, output, include), output)
 
-    def _reviewed(self, resource: Resource, obj: Object, user: User) -> Object:
+    def _reviewed(self, resource: Resource, obj: Object, user: auth.User) -> Object:
         if resource.kind == "SelfSubjectReview":
             meta = {"creationTimestamp": now_text()}
             return {"metadata": meta, "status": {"userInfo": _shown(user)}}
         if resource.kind == "SelfSubjectRulesReview":
             if not obj["spec"].get("namespace"):
                 raise bad_request("no namespace on request")
-            return {"metadata": {}, "spec": {}, "status": _rules_status(rules(user))}
+            return {"metadata": {}, "spec": {}, "status": _rules_status(auth.rules(user))}
         if resource.kind == "TokenReview":
             return obj | {"status": self._token_status(obj["spec"])}
         if wrong := review_errors(resource.kind, obj):
-            raise invalid("", "", wrong, AUTHORIZATION_GROUP)
+            raise invalid("", "", wrong, auth.AUTHORIZATION_GROUP)
         spec = obj["spec"]
         if resource.kind != "SelfSubjectAccessReview":
             user = self._tokens.subject(spec.get("user", ""), tuple(spec.get("groups", ())))
@@ -206,22 +195,22 @@ def _track(resource: Resource, obj: Object, manager: str) -> None:
     obj["metadata"] = ordered_metadata(obj["metadata"])
 
 
-def _access_status(user: User, spec: Object) -> Object:
+def _access_status(user: auth.User, spec: Object) -> Object:
     asked = spec.get("resourceAttributes")
-    access: Access | PathAccess
+    access: auth.Access | auth.PathAccess
     if asked is None:
         path = spec["nonResourceAttributes"]
-        access = PathAccess(path.get("verb", ""), path.get("path", ""))
+        access = auth.PathAccess(path.get("verb", ""), path.get("path", ""))
     else:
         names = ("verb", "group", "resource", "namespace", "name", "subresource")
-        access = Access(*(asked.get(name, "") for name in names))
-    reason = permission(user, access)
+        access = auth.Access(*(asked.get(name, "") for name in names))
+    reason = auth.permission(user, access)
     status = {"allowed": reason is not None}
     texts = {"reason": reason, "evaluationError": "; ".join(selector_problems(asked or {}))}
     return status | {name: text for name, text in texts.items() if text}
 
 
-def _rules_status(found: list[AccessRule]) -> Object:
+def _rules_status(found: list[auth.AccessRule]) -> Object:
     return {
         "resourceRules": [
             {"verbs": rule.verbs, "apiGroups": rule.groups, "resources": rule.names}
@@ -237,7 +226,7 @@ def _rules_status(found: list[AccessRule]) -> Object:
     }
 
 
-def _shown(user: User) -> Object:
+def _shown(user: auth.User) -> Object:
     """A UserInfo."""
     found = {
         "username": user.name,

@@ -1,7 +1,5 @@
 """Convert answers: tables as kubectl shows them, and objects with metadata only."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any

@@ -6,8 +6,6 @@ Errors come in the order, and as often, as in the registry's BeforeCreate and Be
 checks of the metadata, then the update rules, then the resource's own.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from leases.apiserver.codec.go_json import dumps

@@ -4,8 +4,6 @@ A transaction costs about as much as ten rows. A single writer is served at once
 transaction waits for as many writes as the last one had, up to GATHER seconds.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import os

@@ -4,8 +4,6 @@ Everything here runs on the event loop; only the journal has a thread. Reads and
 once it is durable. A second write to the same object waits for the first.
 """
 
-from __future__ import annotations
-
 import asyncio
 import bisect
 import logging
@@ -16,19 +14,7 @@ from typing import Any
 
 from leases.apiserver.codec.decoding import aside
 from leases.apiserver.errors import Failed, internal
-from leases.apiserver.storage.journal import (
-    FILE_NAME,
-    Commits,
-    Done,
-    Event,
-    Journal,
-    JournalRow,
-    Key,
-    Version,
-    Write,
-    version_of,
-    with_revision,
-)
+from leases.apiserver.storage import journal
 from leases.wire.status import ApiError
 
 logger = logging.getLogger(__name__)
@@ -48,10 +34,10 @@ class Plan:
         self.remove = remove
 
 
-Attempt = Callable[[Version | None], Plan]
+Attempt = Callable[[journal.Version | None], Plan]
 
 
-def _unheard(events: list[Event]) -> None:
+def _unheard(events: list[journal.Event]) -> None:
     """Drop events until a hub takes them."""
     del events
 
@@ -60,18 +46,18 @@ class ObjectStore:
     """`revision` is the last durable one; `floor` the oldest from which a watch can resume."""
 
     def __init__(self, directory: Path, failed: Failed) -> None:
-        self._journal = Journal(directory / FILE_NAME)
-        self._commits = Commits(self._journal, self._settle, failed)
-        self._objects: dict[Key, Version] = {}
+        self._journal = journal.Journal(directory / journal.FILE_NAME)
+        self._commits = journal.Commits(self._journal, self._settle, failed)
+        self._objects: dict[journal.Key, journal.Version] = {}
         self._order: dict[str, list[str]] = {}
-        self._window: deque[Event] = deque()
+        self._window: deque[journal.Event] = deque()
         self._window_bytes = 0
         self._assigned = 0
-        self._pending: dict[Key, list[asyncio.Future[None]]] = {}
+        self._pending: dict[journal.Key, list[asyncio.Future[None]]] = {}
         self._advanced = asyncio.Event()
         self.revision = 0
         self.floor = 0
-        self.publish: Callable[[list[Event]], None] = _unheard
+        self.publish: Callable[[list[journal.Event]], None] = _unheard
 
     async def open(self) -> None:
         """Load everything. Raises sqlite3.Error."""
@@ -95,7 +81,7 @@ class ObjectStore:
         self._window_bytes = 0
         self.floor = self.revision
 
-    def get(self, resource: str, namespace: str, name: str) -> Version | None:
+    def get(self, resource: str, namespace: str, name: str) -> journal.Version | None:
         return self._objects.get((resource, namespace, name))
 
     def keys(self, resource: str, prefix: str = "") -> list[str]:
@@ -107,14 +93,14 @@ class ObjectStore:
         end = bisect.bisect_left(order, prefix + "\U0010ffff", lo=start)
         return order[start:end]
 
-    def versions(self, resource: str, prefix: str = "") -> list[Version]:
+    def versions(self, resource: str, prefix: str = "") -> list[journal.Version]:
         """The objects as they are now, in order."""
         objects = self._objects
         return [objects[_key(resource, key)] for key in self.keys(resource, prefix)]
 
-    def versions_at(self, resource: str, prefix: str, revision: int) -> list[Version]:
+    def versions_at(self, resource: str, prefix: str, revision: int) -> list[journal.Version]:
         """The objects as they were at a revision not below `floor`, in order."""
-        changed: dict[str, Version | None] = {}
+        changed: dict[str, journal.Version | None] = {}
         for event in reversed(self._window):
             if event.revision <= revision:
                 break
@@ -131,7 +117,7 @@ class ObjectStore:
                     kept[key] = version
         return [kept[key] for key in sorted(kept)]
 
-    def events_after(self, revision: int) -> list[Event]:
+    def events_after(self, revision: int) -> list[journal.Event]:
         """Events of all resources after a revision not below `floor`, oldest first."""
         found = []
         for event in reversed(self._window):
@@ -158,7 +144,7 @@ class ObjectStore:
 
     async def write(
         self, resource: str, namespace: str, name: str, attempt: Attempt, *, size: int = 0
-    ) -> Version | None:
+    ) -> journal.Version | None:
         """Call `attempt` with the present version and carry out its plan.
 
         Returns the version that is stored then; None after a removal. Raises what `attempt` raises.
@@ -175,9 +161,9 @@ class ObjectStore:
             self._release(key)
         if plan.obj is None and not plan.remove:
             return existing
-        answer: asyncio.Future[Version | None] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[journal.Version | None] = asyncio.get_running_loop().create_future()
 
-        def done(version: Version | None, error: ApiError | None) -> None:
+        def done(version: journal.Version | None, error: ApiError | None) -> None:
             if answer.done():
                 return  # the client is gone
             if error is None:
@@ -188,14 +174,14 @@ class ObjectStore:
         self._begin(key, existing, plan.obj, done)
         return await answer
 
-    async def _turn(self, key: Key) -> None:
+    async def _turn(self, key: journal.Key) -> None:
         """Wait until no write to an object is under way."""
         while (waiting := self._pending.get(key)) is not None:
             turn = asyncio.get_running_loop().create_future()
             waiting.append(turn)
             await turn
 
-    def _release(self, key: Key) -> None:
+    def _release(self, key: journal.Key) -> None:
         for turn in self._pending.pop(key):
             if not turn.done():
                 turn.set_result(None)
@@ -206,21 +192,25 @@ class ObjectStore:
             await self._turn(key)
 
     def _begin(
-        self, key: Key, existing: Version | None, obj: dict[str, Any] | None, done: Done
+        self,
+        key: journal.Key,
+        existing: journal.Version | None,
+        obj: dict[str, Any] | None,
+        done: journal.Done,
     ) -> None:
         """Begin to write an object (None: remove it) to which no write is under way.
 
         Raises 500 when it is too large.
         """
         revision = self._assigned + 1
-        version = None if obj is None else version_of(obj, revision)
+        version = None if obj is None else journal.version_of(obj, revision)
         if version is not None and len(version.body) > OBJECT_LIMIT:
             raise internal("etcdserver: request is too large")
         self._assigned = revision
         self._pending[key] = []
-        self._commits.add(Write(key, _event(key[0], revision, existing, version), done))
+        self._commits.add(journal.Write(key, _event(key[0], revision, existing, version), done))
 
-    def _settle(self, writes: list[Write], error: Exception | None) -> None:
+    def _settle(self, writes: list[journal.Write], error: Exception | None) -> None:
         """Finish writes, durable or failed: answer the writers, then publish to watchers."""
         for write in writes:
             if error is None:
@@ -241,7 +231,7 @@ class ObjectStore:
         self._advanced.clear()
         self.publish([write.event for write in writes])
 
-    def _place(self, key: Key, version: Version | None) -> None:
+    def _place(self, key: journal.Key, version: journal.Version | None) -> None:
         order = self._order.setdefault(key[0], [])
         path = f"{key[1]}/{key[2]}" if key[1] else key[2]
         if version is None:
@@ -254,7 +244,7 @@ class ObjectStore:
                 bisect.insort(order, path)
             self._objects[key] = version
 
-    def _remember(self, event: Event) -> None:
+    def _remember(self, event: journal.Event) -> None:
         self._window.append(event)
         self._window_bytes += _weight(event)
         while len(self._window) > WINDOW_EVENTS or self._window_bytes > WINDOW_BYTES:
@@ -263,15 +253,15 @@ class ObjectStore:
             self.floor = dropped.revision
 
 
-def _key(resource: str, path: str) -> Key:
+def _key(resource: str, path: str) -> journal.Key:
     namespace, _, name = path.rpartition("/")
     return resource, namespace, name
 
 
-def _loaded(row: JournalRow) -> Version:
-    version = Version(row.namespace, row.name, "", row.revision, None, row.body or b"")
+def _loaded(row: journal.JournalRow) -> journal.Version:
+    version = journal.Version(row.namespace, row.name, "", row.revision, None, row.body or b"")
     metadata = version.read()["metadata"]
-    return Version(
+    return journal.Version(
         row.namespace,
         row.name,
         metadata.get("uid", ""),
@@ -282,14 +272,14 @@ def _loaded(row: JournalRow) -> Version:
 
 
 def _event(
-    resource: str, revision: int, existing: Version | None, version: Version | None
-) -> Event:
+    resource: str, revision: int, existing: journal.Version | None, version: journal.Version | None
+) -> journal.Event:
     last = None
     if version is None and existing is not None:
-        last = version_of(with_revision(existing.read(), revision), revision)
-    return Event(resource, revision, version, existing, last)
+        last = journal.version_of(journal.with_revision(existing.read(), revision), revision)
+    return journal.Event(resource, revision, version, existing, last)
 
 
-def _weight(event: Event) -> int:
+def _weight(event: journal.Event) -> int:
     subject = event.current or event.last
     return len(subject.body) if subject else 0

@@ -1,7 +1,5 @@
 """The open watches: encode each event once, queue it for each watcher within a bound."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections import deque

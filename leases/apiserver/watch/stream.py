@@ -3,8 +3,6 @@
 Source: apiserver/pkg/endpoints/handlers/watch.go and pkg/storage/cacher.
 """
 
-from __future__ import annotations
-
 import asyncio
 import secrets
 from collections.abc import Iterable, Iterator

@@ -3,8 +3,6 @@
 Stateful, but without clock and IO: the caller passes `now` and looks up the questions.
 """
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta

@@ -4,8 +4,6 @@ Source: k8s.io/kubernetes pkg/controller (ReplicaSets end in the hash of their P
 five random letters), pkg/controller/statefulset (Pods end in their ordinal).
 """
 
-from __future__ import annotations
-
 import re
 from datetime import datetime, timedelta
 from functools import lru_cache

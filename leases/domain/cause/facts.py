@@ -5,8 +5,6 @@ Source: k8s.io/api/core/v1/types.go (Pod, ContainerStatus, Node, Event).
 Facts are kept by name and time, so the order in which they arrive makes no difference.
 """
 
-from __future__ import annotations
-
 from bisect import insort
 from collections import deque
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """An incident: changes of one cause, with what we concluded and from what."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from enum import StrEnum
 

@@ -1,7 +1,5 @@
 """What to ask a cluster about an episode, and how often: a few times, the most conclusive first."""
 
-from __future__ import annotations
-
 import heapq
 from collections import deque
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Group what one dead node, or several, took with them, and what a drain moved."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from datetime import datetime, timedelta
 

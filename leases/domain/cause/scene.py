@@ -1,7 +1,5 @@
 """One episode with everything that is known around it, and the verdict on it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from typing import TypeVar

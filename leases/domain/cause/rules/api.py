@@ -1,7 +1,5 @@
 """The API server was gone, or slow: nobody wrote any Lease, or our own watch was broken."""
 
-from __future__ import annotations
-
 from leases.domain.cause.clue import Clue, Episode, Silence
 from leases.domain.cause.facts import Knowledge
 from leases.domain.cause.incident import Cause, Source

@@ -5,8 +5,6 @@ release that a Pod of the same template follows stays `possible`: on SIGTERM a P
 bytes, whether it was stopped, evicted, preempted or drained.
 """
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 from leases.domain.cause.clue import Contender

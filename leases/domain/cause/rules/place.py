@@ -1,7 +1,5 @@
 """Where it ran: the node is down or being drained, or the Pod was evicted."""
 
-from __future__ import annotations
-
 from datetime import datetime
 
 from leases.domain.cause.incident import Cause, Evidence, Source

@@ -1,7 +1,5 @@
 """How the holder's process ended, if it did: killed for memory, crashed, starved, cut off."""
 
-from __future__ import annotations
-
 from leases.domain.cause.clue import Episode, OverdueInterval
 from leases.domain.cause.facts import PodFact
 from leases.domain.cause.incident import Cause, Source

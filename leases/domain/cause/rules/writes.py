@@ -1,7 +1,5 @@
 """What a write itself shows: a person's edit, a deletion, a preferred holder, a wrong clock."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 from leases.domain.cause.clue import Clue, Episode, foreign_writer, is_human_writer
