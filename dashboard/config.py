@@ -437,3 +437,4 @@ def parse_gates(text: str) -> frozenset[str]:
 
 
 VERSION = "0.1.0"
+VERSION_HEADER = "Leaseboard-Version"  # of `/healthz`

@@ -12,15 +12,12 @@ from django.views.decorators.http import require_safe
 from dashboard.access.api_tokens import sends_token
 from dashboard.access.guards import may_view
 from dashboard.board import running_board
-from dashboard.config import VERSION
+from dashboard.config import VERSION, VERSION_HEADER
 from dashboard.log_lines import redact
 from dashboard.watched_cluster import WatchedCluster
 
 if TYPE_CHECKING:
     from dashboard.board import Problem
-
-
-VERSION_HEADER = "Leaseboard-Version"
 
 
 @never_cache

@@ -24,8 +24,7 @@ from django.db import Error
 from django.db.migrations.recorder import MigrationRecorder
 from django.db.utils import ConnectionHandler
 
-from dashboard.config import PREFIX, VERSION, Config, ConfigError, load
-from dashboard.health import VERSION_HEADER
+from dashboard.config import PREFIX, VERSION, VERSION_HEADER, Config, ConfigError, load
 from dashboard.serving import data_directory
 from leases.kube.http_session import advise
 from leases.wire.status import ApiError

@@ -136,6 +136,6 @@ def test_lines_are_forgotten_after_a_year_and_beyond_their_number(monkeypatch):
     for days in (366, 364, 3, 2):
         kept("sign_in", days_ago=days)
     assert forget_security(NOW) == 1
-    monkeypatch.setattr(retention, "MAX_KEPT", 2)
+    monkeypatch.setattr(retention, "MAX_SECURITY_LINES", 2)
     assert (forget_security(NOW), forget_security(NOW)) == (1, 0)
     assert SecurityRecord.objects.count() == 2

@@ -72,6 +72,7 @@ def publisher(monkeypatch):
 
     class Running:
         publisher = one
+        feeds = one.hubs
 
     monkeypatch.setattr(board_module, "_running", Running)
     return one
@@ -93,7 +94,7 @@ def test_the_newest_changes_are_read_while_others_come(publisher):
     first = publisher.hubs["a"].seq
 
     def read() -> None:
-        seq, reported = publisher.recent("a")
+        seq, reported = publisher.hubs["a"].newest_first()
         if seq > first:
             assert reported[0].transitions == seq - first - 1, (
                 "the number has no change, or too many"

@@ -63,7 +63,7 @@ def test_deliveries_are_counted_by_sort_and_outcome(board: Runtime):
 def test_leases_that_flap_are_counted_by_kind(board: Runtime):
     fill(board.clusters["a"].store, a_lease())
     passes = [a_change(n, at=(at := clock.now()), observed_at=at) for n in range(5)]
-    board.activity("a").note(passes)
+    board.feeds["a"].activity.note(passes)
     found = samples()
     assert found["leaseboard_leases_flapping", "a", "election"] == 1
     assert found["leaseboard_leases_flapping", "a", "heartbeat"] == 0

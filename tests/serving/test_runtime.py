@@ -123,8 +123,8 @@ async def test_a_lease_reaches_the_store_history_and_the_open_pages(start):
     await running.clusters["a"].writer.create(BODY)
     await until(lambda: store.get(KEY))
     assert hub.seq == before + 1
-    assert sum(running.activity("a").of(KEY, clock.now())) == 1
-    assert len(running.activity("a").last_hour.of(KEY)) == 1
+    assert sum(running.feeds["a"].activity.of(KEY, clock.now())) == 1
+    assert len(running.feeds["a"].activity.last_hour.of(KEY)) == 1
     await until_stored(ChangeRecord.objects.filter(name=KEY.name).count, 1)
     ticks = hub._ticks
     await until(lambda: hub._ticks > ticks)
@@ -160,7 +160,7 @@ async def test_elections_are_supervised_where_they_are_held(start):
 async def test_the_checkpoint_is_shown_from_the_start(start):
     await ChangeRecord.objects.abulk_create([a_row(**days_ago(0.01))])
     running = await start()
-    assert sum(running.activity("a").totals(clock.now()).values()) == 1
+    assert sum(running.feeds["a"].activity.totals(clock.now()).values()) == 1
     assert len(running.publisher.hubs["a"].recent) == 1
 
 
@@ -198,7 +198,7 @@ async def test_changes_wait_for_the_count_of_their_day(start, monkeypatch):
 async def test_activity_of_yesterday_is_forgotten(tmp_path, monkeypatch):
     running = Runtime(options(tmp_path))
     old = a_change(**days_ago(3))
-    activity = running.activity("a")
+    activity = running.feeds["a"].activity
     activity.note((old,))
     assert activity.totals(old.at)
     forgetting = asyncio.create_task(running._forget())

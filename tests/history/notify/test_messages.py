@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 from msgspec.structs import replace
 
+from leases.domain import notify
 from leases.domain.cause.incident import Cause
 from leases.domain.kind import Kind
 from leases.domain.notify import Choice, Stage
@@ -142,7 +143,7 @@ def test_too_many_waiting_messages_are_logged_as_not_sent(monkeypatch):
 
 def test_a_failure_of_the_queue_does_not_stop_history(monkeypatch, caplog):
     a_receiver(choice=None)
-    monkeypatch.setattr(outbox, "chooses", lambda *_: 1 / 0)
+    monkeypatch.setattr(notify, "chooses", lambda *_: 1 / 0)
     record(OPEN)
     assert IncidentRecord.objects.count() == 1
     assert "messages about incidents are not queued" in caplog.text

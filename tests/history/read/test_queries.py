@@ -13,7 +13,7 @@ from django.core.management import CommandError, call_command
 from leases import models
 from leases.domain.change import Change, ChangeType
 from leases.domain.kind import Kind
-from leases.history import export, find_changes
+from leases.history import export, find_changes, indexed_search
 from leases.history.find_changes import BadCursor, ChangePage
 from leases.history.indexed_search import HistoryFilter
 from tests.support.values.change_rows import to_row
@@ -90,7 +90,7 @@ def pages(wanted: HistoryFilter, limit: int) -> list[ChangePage]:
 
 
 def test_a_rare_match_is_searched_for_in_bounded_steps(monkeypatch):
-    monkeypatch.setattr(find_changes, "BUDGET", 4)
+    monkeypatch.setattr(indexed_search, "BUDGET", 4)
     keep(*(a_change(n, missed=n) for n in range(20)), a_change(30, inferred=True))
     keep(a_change(-1, inferred=True))
     wanted = HistoryFilter(change=("taken_over", "expired"), inferred=True)
@@ -103,7 +103,7 @@ def test_a_rare_match_is_searched_for_in_bounded_steps(monkeypatch):
 
 
 def test_filters_that_no_index_has_together_leave_nothing_out(monkeypatch):
-    monkeypatch.setattr(find_changes, "BUDGET", 6)
+    monkeypatch.setattr(indexed_search, "BUDGET", 6)
     words, kinds = ("created", "expired", "deleted"), ("heartbeat", "election")
     keep(
         *(
@@ -179,7 +179,7 @@ def matches(change: Change, wanted: HistoryFilter) -> bool:
 
 
 def test_a_total_beyond_what_is_counted_says_so(monkeypatch):
-    monkeypatch.setattr(find_changes, "FEW", 5)
+    monkeypatch.setattr(indexed_search, "FEW", 5)
     keep(*(a_change(n) for n in range(8)))
     page = find_changes.find("a", HistoryFilter(), limit=2)
     assert (page.total, page.exact) == (5, False)

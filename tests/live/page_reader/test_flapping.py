@@ -6,8 +6,8 @@ from datetime import timedelta
 
 import pytest
 
+from dashboard import feed
 from dashboard.live.messages import Show
-from dashboard.parts import flapping
 from tests.live.page_reader.conftest import NOW, OTHER, write
 from tests.support.board import KEY
 
@@ -62,8 +62,8 @@ def test_a_lease_that_does_not_flap_is_not_offered_to_a_list_of_those_that_do(pa
 def test_many_leases_with_many_changes_are_judged_less_often(hub, monkeypatch):
     take(hub, 5)
     assert list(hub.flappers.at(NOW + timedelta(seconds=6))) == [KEY]
-    monkeypatch.setattr(flapping, "FEW", 0)
-    monkeypatch.setattr(flapping, "SPACING", 3600.0)
+    monkeypatch.setattr(feed, "FEW", 0)
+    monkeypatch.setattr(feed, "SPACING", 3600.0)
     assert list(hub.flappers.at(NOW + timedelta(seconds=7))) == [KEY]
     take(hub, 5, OTHER)
     assert list(hub.flappers.at(NOW + timedelta(seconds=8))) == [KEY]
@@ -78,7 +78,7 @@ def test_the_same_answer_is_the_same_object(hub):
 
 
 def test_no_more_leases_are_listed_than_a_page_can_judge(hub, monkeypatch):
-    monkeypatch.setattr(flapping, "MAX_FLAPPING", 1)
+    monkeypatch.setattr(feed, "MAX_FLAPPING", 1)
     take(hub, 5)
     take(hub, 6, OTHER)
     assert len(hub.flappers.at(NOW + timedelta(seconds=7))) == 1

@@ -41,7 +41,7 @@ def changes(number: int = 6, *, minutes_ago: float = 0) -> list[Change]:
 @pytest.fixture
 def flapping(store):
     """The held Lease KEY flaps."""
-    running_board().activity("a").note(changes())
+    running_board().feeds["a"].activity.note(changes())
     return store
 
 
@@ -128,8 +128,8 @@ def test_the_timeline_has_it_in_trouble(flapping, operator):
 
 
 def test_calm_pages_do_not_speak_of_it(store, operator):
-    running_board().activity("a").note(changes(4))
-    running_board().activity("a").note(changes(9, minutes_ago=31))
+    running_board().feeds["a"].activity.note(changes(4))
+    running_board().feeds["a"].activity.note(changes(9, minutes_ago=31))
     for path in ("", "leases/", "wall/", f"leases/{KEY}/"):
         html = text_of(operator.get(f"/c/a/{path}"))
         assert "in 30 min" not in html
@@ -139,7 +139,7 @@ def test_calm_pages_do_not_speak_of_it(store, operator):
 def test_it_flaps_after_a_restart_as_before(store, operator):
     for change in changes():
         to_row(change).save()
-    running_board().activity("a").read("a", datetime.now(UTC))
+    running_board().feeds["a"].activity.read("a", datetime.now(UTC))
     assert rows(text_of(operator.get("/c/a/leases/?flapping=true"))) == [str(KEY)]
     assert SAYS in text_of(operator.get("/c/a/"))
 
@@ -158,7 +158,7 @@ def test_the_past_cannot_be_asked_for_it(flapping, operator):
 
 @pytest.mark.parametrize(("chosen", "first"), [("30m", "free"), ("1h", "scheduler")])
 def test_the_sort_by_changes_counts_in_the_range(store, operator, chosen, first):
-    activity = running_board().activity("a")
+    activity = running_board().feeds["a"].activity
     activity.note(changes(9, minutes_ago=40))
     at = datetime.now(UTC)
     released = Change(

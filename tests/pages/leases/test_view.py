@@ -25,7 +25,7 @@ def test_the_list_draws_the_very_rows_that_the_socket_sends(store, operator):
 
 
 def test_the_list_draws_the_hours_that_nobody_watched(store, operator):
-    running_board().activity("a").watched.record(store.connection)  # live since just now
+    running_board().feeds["a"].activity.watched.record(store.connection)  # live since just now
     assert "0 changes in 24 h, 23 h not watched" in text_of(operator.get("/c/a/leases/"))
 
 

@@ -63,7 +63,6 @@ def set_up(tmp_path, monkeypatch, settings, django_db_blocker) -> Iterator[SetUp
     data.mkdir()
     shutil.copy(prepared(prepare) / NAME, data)
     monkeypatch.setattr(diagnosis, "set_aside", [])
-    monkeypatch.setattr("dashboard.management.commands.doctor.set_aside", diagnosis.set_aside)
     monkeypatch.setattr(diagnosis, "disk_usage", lambda _: SimpleNamespace(free=1 << 40))
     with ExitStack() as ended, django_db_blocker.unblock():
         made = SetUp(tmp_path, {"LEASEBOARD_DATA": str(data)}, ended, monkeypatch)
