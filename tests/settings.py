@@ -18,6 +18,10 @@ if database_url := os.environ.get("TEST_DATABASE_URL"):
     os.environ["LEASEBOARD_DATABASE_URL"] = database_url
 
 from dashboard.settings import *  # noqa: E402, F403
+from dashboard.settings import BASE_DIR, TEMPLATES  # noqa: E402
+
+ROOT_URLCONF = "tests.components.urls"
+TEMPLATES[0]["DIRS"].append(BASE_DIR / "tests/components/templates")  # type: ignore[attr-defined]
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 

@@ -1,5 +1,7 @@
 """Every partial in every state on one page, with made-up Leases, to compare styles."""
 
+from __future__ import annotations
+
 from datetime import datetime, timedelta
 from itertools import cycle
 from types import SimpleNamespace
