@@ -228,13 +228,18 @@ FIELDS = ("metadata.name", "metadata.namespace")
 
 
 def parse_fields(text: str) -> list[FieldTerm]:
-    """Return the terms; all must match. Raises SelectorError for bad syntax, not for fields."""
+    """Return the terms; all must match. Raises SelectorError for bad syntax, not for fields.
+
+    A term without field and value selects everything: Transform in pkg/fields/selector.go.
+    """
     terms = []
     for part in re.findall(r"(?:\\.|[^,\\]|\\$)+", text, re.DOTALL):
         shape = re.match(r"(.*?)(!=|==|=)(.*)", part, re.DOTALL)
         if shape is None:
             raise SelectorError(f"invalid selector: '{text}'; can't understand '{part}'")
-        terms.append(FieldTerm(shape[1], _unescaped(shape[3]), shape[2] == "!="))
+        term = FieldTerm(shape[1], _unescaped(shape[3]), shape[2] == "!=")
+        if term.field or term.value:
+            terms.append(term)
     return terms
 
 

@@ -122,6 +122,8 @@ def _continued(
 ) -> tuple[int, list[Version]]:
     if start.revision < 0:
         return store.revision, store.versions(resource, prefix)
+    if start.revision > store.revision:
+        raise future_version(start.revision, store.revision)
     if start.revision < store.floor:
         resume = encode_token(start.after, -1)
         raise ResumableError(expired(_PAGE_TOO_OLD).status, resume=resume)

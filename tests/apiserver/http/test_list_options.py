@@ -6,6 +6,7 @@ import base64
 
 import pytest
 
+from leases.apiserver.registry.get_list import encode_token
 from tests.apiserver.clients import LEASES, Client, lease
 
 NO_LABEL = (
@@ -77,6 +78,23 @@ def test_an_unreadable_continue_token(client: Client, token: bytes, message: str
     text = base64.urlsafe_b64encode(token).rstrip(b"=").decode()
     answer = client.call("GET", LEASES, **{"continue": text})
     assert (answer.status, answer.json["message"]) == (400, TOKEN + message)
+
+
+@pytest.mark.parametrize("selector", ["=", "==", "!=", "metadata.name=p0,=,!="])
+def test_a_field_term_without_field_and_value_selects_everything(
+    client: Client, selector: str
+) -> None:
+    client.call("POST", LEASES, lease("p0"))
+    found = client.call("GET", LEASES, fieldSelector=selector)
+    assert found.status == 200
+    assert "p0" in {item["metadata"]["name"] for item in found.json["items"]}
+
+
+def test_a_token_of_a_version_to_come_is_a_timeout(client: Client) -> None:
+    token = encode_token("default/a\0", 99_999_999)
+    answer = client.call("GET", LEASES, **{"continue": token})
+    assert (answer.status, answer.json["reason"]) == (504, "Timeout")
+    assert "Too large resource version: 99999999, current: " in answer.json["message"]
 
 
 def test_a_resource_version_beside_a_token_is_not_read(client: Client) -> None:
