@@ -81,3 +81,13 @@ async def test_an_object_that_is_too_large_is_refused_and_nothing_is_stored(
     assert expected["code"] == 500
     assert "too large" in expected["message"]
     assert (await call(api.url, "GET", f"{LEASES}/big"))["code"] == 404
+
+
+async def test_the_longest_holder_that_kube_apiserver_takes_fits(api: LeaseApiServer) -> None:
+    made = await call(
+        api.url,
+        "POST",
+        LEASES,
+        {"metadata": {"name": "a"}, "spec": {"holderIdentity": "x" * 1_572_649}},
+    )
+    assert made["kind"] == "Lease"
