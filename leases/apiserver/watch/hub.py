@@ -52,7 +52,7 @@ class Lines:
         """The lines of events for watchers without a selector."""
         return b"".join([self(*_whole(event)) for event in events])
 
-    def bookmark(self, revision: int, annotations: dict[str, str] | None) -> bytes:
+    def bookmark(self, revision: int, annotations: dict[str, str] | None = None) -> bytes:
         metadata: dict[str, object] = {"resourceVersion": str(revision)}
         if annotations:
             metadata["annotations"] = annotations

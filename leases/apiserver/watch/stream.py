@@ -6,7 +6,6 @@ Source: apiserver/pkg/endpoints/handlers/watch.go and pkg/storage/cacher.
 import asyncio
 import secrets
 from collections.abc import Iterable, Iterator
-from functools import partial
 from typing import Any
 
 from leases.apiserver.codec.protobuf import STREAM_TYPE
@@ -64,14 +63,17 @@ class Watches:
         if self._hub.closed:
             return await request.answer_text(503, "shutting down\n")
         error = await self._start_error(options, since)
+        over = error is not None or (options.timeout or 0) < 0
         beginning: Iterable[bytes]
         if error is not None:
             beginning = [lines.event("ERROR", status_body(error))]
+        elif over:
+            beginning = []
         else:
             beginning = self._begin(watcher, options, since, resource)
         self._hub.add(watcher)
         try:
-            await self._stream(request, watcher, beginning, output, ends=error is not None)
+            await self._stream(request, watcher, beginning, output, ends=over)
         finally:
             self._hub.remove(watcher)
 
@@ -96,9 +98,8 @@ class Watches:
             timeout = MIN_TIMEOUT * (1 + secrets.randbelow(1000) / 1000)
         now = asyncio.get_running_loop().time()
         include = request.query.text("includeObject")
-        render: Render = lines
-        if output.convert:
-            render = _Converted(resource, output, include, lines)
+        converted = _Converted(resource, output, include, lines) if output.convert else None
+        render: Render = converted or lines
         watcher = Watcher(
             resource.plural,
             namespace,
@@ -109,7 +110,7 @@ class Watches:
         )
         if options.bookmarks:
             watcher.next_bookmark = now + BOOKMARK_EVERY
-            watcher.bookmark = partial(_bookmark, resource, output, lines)
+            watcher.bookmark = lines.bookmark if converted is None else converted.bookmark
         watcher.on_cut = request.scope["leaseboard.cut"]
         return watcher
 
@@ -235,9 +236,19 @@ class _Converted:
         self._columns = True
 
     def __call__(self, kind: str, version: Version) -> bytes:
-        obj = self._resource.shown(version.read())
+        return self._convert(kind, self._resource.shown(version.read()), version.revision)
+
+    def bookmark(self, revision: int, annotations: dict[str, str] | None = None) -> bytes:
+        """An object with nothing but this metadata; a table has a row for it."""
+        metadata: dict[str, Any] = {"resourceVersion": str(revision)}
+        if annotations:
+            metadata["annotations"] = annotations
+        obj = {**self._resource.schema.zero, "metadata": metadata}
+        return self._convert("BOOKMARK", obj, revision)
+
+    def _convert(self, kind: str, obj: dict[str, Any], revision: int) -> bytes:
         if self._output.convert == "Table":
-            meta = {"resourceVersion": str(version.revision)}
+            meta = {"resourceVersion": str(revision)}
             shown = table(
                 self._resource,
                 [obj],
@@ -250,23 +261,3 @@ class _Converted:
         else:
             shown = convert_object(self._resource, obj, self._output, self._include)
         return self._event(kind, shown)
-
-
-def _bookmark(
-    resource: Resource,
-    output: Output,
-    lines: Lines,
-    revision: int,
-    annotations: dict[str, str] | None = None,
-) -> bytes:
-    """A bookmark in the form of the watch's other events."""
-    if not output.convert:
-        return lines.bookmark(revision, annotations)
-    metadata: dict[str, Any] = {"resourceVersion": str(revision)}
-    if output.convert == "Table":
-        shown = table(resource, [], metadata, output.version, "", columns=False)
-    else:
-        if annotations:
-            metadata["annotations"] = annotations
-        shown = convert_object(resource, {"metadata": metadata}, output, "")
-    return lines.event("BOOKMARK", shown)

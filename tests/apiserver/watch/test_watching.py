@@ -109,3 +109,23 @@ async def test_initial_events_of_the_future_are_an_error_event(
     ]
     assert await watch.read() is None
     await watch.close()
+
+
+async def test_the_end_of_the_initial_events_is_a_row_of_a_table(api: LeaseApiServer) -> None:
+    wanted = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
+    watch = await Watch.open(api.url, accept=TABLE, **wanted, allowWatchBookmarks="true")
+    end = await watch.read()
+    await watch.close()
+    assert end is not None
+    assert (end["type"], end["object"]["kind"]) == ("BOOKMARK", "Table")
+    assert [each["name"] for each in end["object"]["columnDefinitions"]][:2] == ["Name", "Holder"]
+    (row,) = end["object"]["rows"]
+    assert row["object"]["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
+    assert row["cells"][0] == ""
+
+
+async def test_a_watch_of_less_than_no_time_is_over_at_once(api: LeaseApiServer) -> None:
+    await call(api.url, "POST", LEASES, lease("a"))
+    watch = await Watch.open(api.url, timeoutSeconds="-1")
+    assert await watch.read() is None
+    await watch.close()
