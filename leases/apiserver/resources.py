@@ -195,8 +195,14 @@ def _phase(namespace: Object) -> str:
     return phase
 
 
-def _label_name(namespace: Object, _old: Object | None, _subresource: str) -> None:
-    """Make the name a label. Source: SetDefaults_Namespace in pkg/apis/core/v1/defaults.go."""
+def _prepare_namespace(namespace: Object, old: Object | None, subresource: str) -> None:
+    """Make the name a label, and keep what only another subresource changes.
+
+    Source: SetDefaults_Namespace in pkg/apis/core/v1/defaults.go, pkg/registry/core/namespace.
+    """
+    if old is not None:
+        kept = {"": ("spec", "status"), "status": ("spec",), "finalize": ("status",)}
+        namespace |= {part: old[part] for part in kept[subresource]}
     meta = namespace["metadata"]
     labels, name = meta.get("labels", {}), meta.get("name")
     if name and labels.get(NAME_LABEL) != name:
@@ -226,7 +232,8 @@ NAMESPACES = Resource(
     creates_on_update=False,
     unconditional_update=True,
     selectable={"metadata.name": None, "status.phase": _phase},
-    prepare=_label_name,
+    subresources=("finalize", "status"),
+    prepare=_prepare_namespace,
 )
 
 

@@ -6,35 +6,76 @@ from typing import Any
 
 from leases.apiserver.codec.go_json import dumps
 from leases.apiserver.http.negotiation import PRODUCED, fits, parse_accept
+from leases.apiserver.http.request import verbs_of_subresource
 from leases.apiserver.resources import Resource
 
 Value = dict[str, Any]
-_CHECKS = ("ping", "log", "storage")
+_CHECKS = ("ping", "log", "etcd")  # as upstream names them; our storage stands for etcd
 # The groups of kube-apiserver 1.36 with its default flags, in its order. Programs look for them to
-# learn what a cluster can do. Those that we serve nothing of have empty lists of resources.
+# learn what a cluster can do. What we do not serve is named without verbs: kubectl caches no group
+# whose list is empty, and would ask for it again at each command. `~`: in no namespace.
 # Source: kubernetes/pkg/controlplane/apiserver/apis.go and instance.go.
 KUBE_GROUPS = {
-    "apiregistration.k8s.io": ("v1",),
-    "apps": ("v1",),
-    "events.k8s.io": ("v1",),
-    "authentication.k8s.io": ("v1",),
-    "authorization.k8s.io": ("v1",),
-    "autoscaling": ("v2", "v1"),
-    "batch": ("v1",),
-    "certificates.k8s.io": ("v1",),
-    "networking.k8s.io": ("v1",),
-    "policy": ("v1",),
-    "rbac.authorization.k8s.io": ("v1",),
-    "storage.k8s.io": ("v1",),
-    "admissionregistration.k8s.io": ("v1",),
-    "apiextensions.k8s.io": ("v1",),
-    "scheduling.k8s.io": ("v1",),
-    "coordination.k8s.io": ("v1",),
-    "node.k8s.io": ("v1",),
-    "discovery.k8s.io": ("v1",),
-    "resource.k8s.io": ("v1",),
-    "flowcontrol.apiserver.k8s.io": ("v1",),
+    "apiregistration.k8s.io": {"v1": "~apiservices.APIService"},
+    "apps": {
+        "v1": "controllerrevisions.ControllerRevision daemonsets.DaemonSet deployments.Deployment "
+        "replicasets.ReplicaSet statefulsets.StatefulSet"
+    },
+    "events.k8s.io": {"v1": ""},
+    "authentication.k8s.io": {"v1": ""},
+    "authorization.k8s.io": {"v1": ""},
+    "autoscaling": {
+        "v2": "horizontalpodautoscalers.HorizontalPodAutoscaler",
+        "v1": "horizontalpodautoscalers.HorizontalPodAutoscaler",
+    },
+    "batch": {"v1": "cronjobs.CronJob jobs.Job"},
+    "certificates.k8s.io": {"v1": "~certificatesigningrequests.CertificateSigningRequest"},
+    "networking.k8s.io": {
+        "v1": "~ingressclasses.IngressClass ingresses.Ingress ~ipaddresses.IPAddress "
+        "networkpolicies.NetworkPolicy ~servicecidrs.ServiceCIDR"
+    },
+    "policy": {"v1": "poddisruptionbudgets.PodDisruptionBudget"},
+    "rbac.authorization.k8s.io": {
+        "v1": "~clusterrolebindings.ClusterRoleBinding ~clusterroles.ClusterRole "
+        "rolebindings.RoleBinding roles.Role"
+    },
+    "storage.k8s.io": {
+        "v1": "~csidrivers.CSIDriver ~csinodes.CSINode csistoragecapacities.CSIStorageCapacity "
+        "~storageclasses.StorageClass ~volumeattachments.VolumeAttachment"
+    },
+    "admissionregistration.k8s.io": {
+        "v1": "~mutatingwebhookconfigurations.MutatingWebhookConfiguration "
+        "~validatingadmissionpolicies.ValidatingAdmissionPolicy "
+        "~validatingadmissionpolicybindings.ValidatingAdmissionPolicyBinding "
+        "~validatingwebhookconfigurations.ValidatingWebhookConfiguration"
+    },
+    "apiextensions.k8s.io": {"v1": "~customresourcedefinitions.CustomResourceDefinition"},
+    "scheduling.k8s.io": {"v1": "~priorityclasses.PriorityClass"},
+    "coordination.k8s.io": {"v1": ""},
+    "node.k8s.io": {"v1": "~runtimeclasses.RuntimeClass"},
+    "discovery.k8s.io": {"v1": "endpointslices.EndpointSlice"},
+    "resource.k8s.io": {
+        "v1": "~deviceclasses.DeviceClass resourceclaims.ResourceClaim "
+        "resourceclaimtemplates.ResourceClaimTemplate ~resourceslices.ResourceSlice"
+    },
+    "flowcontrol.apiserver.k8s.io": {
+        "v1": "~flowschemas.FlowSchema ~prioritylevelconfigurations.PriorityLevelConfiguration"
+    },
 }
+
+
+def _unserved(group: str, version: str) -> list[Value]:
+    return [
+        {
+            "name": name.lstrip("~"),
+            "singularName": kind.lower(),
+            "namespaced": not name.startswith("~"),
+            "kind": kind,
+            "verbs": [],
+        }
+        for each in KUBE_GROUPS.get(group, {}).get(version, "").split()
+        for name, kind in [each.split(".")]
+    ]
 
 
 class Discovery:
@@ -110,6 +151,7 @@ class Discovery:
             each for each in self._resources if (each.group, each.version) == (group, version)
         ]
         resources = [entry for each in served for entry in _listed(each)]
+        resources += _unserved(group, version)
         head: Value = {"kind": "APIResourceList"}
         if group:
             head["apiVersion"] = "v1"
@@ -166,7 +208,7 @@ def _listed(resource: Resource) -> list[Value]:
             "singularName": "",
             "namespaced": resource.namespaced,
             "kind": resource.kind,
-            "verbs": ["get", "patch", "update"],
+            "verbs": list(verbs_of_subresource(name)),
         }
         for name in resource.subresources
     ]

@@ -23,7 +23,7 @@ from leases.apiserver.codec.protobuf_wire import VARINT, tag_of, with_length
 from leases.apiserver.codec.yaml_output import to_yaml
 from leases.apiserver.discovery.openapi_schemas import schemas
 from leases.apiserver.http.negotiation import JSON, PRODUCED, STREAMED, parse_accept
-from leases.apiserver.http.request import TEXT, Request
+from leases.apiserver.http.request import TEXT, Request, verbs_of_subresource
 from leases.apiserver.resources import Resource
 
 Messages = dict[str, dict[str, tuple[int, str]]]
@@ -206,6 +206,7 @@ def _paths(resource: Resource) -> dict[str, dict[str, tuple[str, bool]]]:
         found[f"{base}/{{name}}/{part}"] = {
             verb: (f"{_WORDS[verb]}{where}{owned}{part.capitalize()}", False)
             for verb in ("get", "update", "patch")
+            if verb in verbs_of_subresource(part)
         }
     if resource.namespaced:
         everywhere = f"{kind}ForAllNamespaces"

@@ -336,11 +336,16 @@ def place_of(request: Request, resource: Resource) -> RequestTarget | None:
     return RequestTarget(resource, parts[1], "".join(parts[3:]), watch, subresource)
 
 
+def verbs_of_subresource(name: str) -> tuple[str, ...]:
+    return ("update",) if name == "finalize" else ("get", "patch", "update")
+
+
 def allows_method(place: RequestTarget, method: str) -> bool:
     if place.watch:
         verb = "watch" if method == "GET" else None
-    elif place.subresource and method == "DELETE":
-        verb = None
+    elif place.subresource:
+        verb = _OBJECT_VERBS.get(method)
+        return verb in verbs_of_subresource(place.subresource)
     elif place.name:
         verb = _OBJECT_VERBS.get(method)
     elif place.resource.namespaced and not place.namespace:

@@ -247,8 +247,6 @@ class Writer:
         if "deletionGracePeriodSeconds" in before:
             meta.setdefault("deletionGracePeriodSeconds", before["deletionGracePeriodSeconds"])
         new["metadata"] = ordered_metadata(meta)
-        if resource is NAMESPACES:
-            new |= {"spec": old["spec"], "status": old["status"]}
         self._drop_gated(resource, new, old)
         keep_times_of_no_change(new, old)
         if wrong := update_errors(resource, new, old, coordinated=self.coordinated):

@@ -42,6 +42,29 @@ def test_an_update_creates_none(client: Client) -> None:
     assert (answer.status, answer.json["message"]) == (404, 'namespaces "none" not found')
 
 
+def test_status_and_finalize_change_their_part_alone(client: Client) -> None:
+    client.call("POST", NAMESPACES, {"metadata": {"name": "parts"}})
+    path = f"{NAMESPACES}/parts"
+    spec, status = {"finalizers": ["kubernetes", "example.com/held"]}, {"phase": "Terminating"}
+    whole = {"metadata": {"name": "parts"}, "spec": spec, "status": status}
+    replaced = client.call("PUT", path, whole).json
+    first = ({"finalizers": ["kubernetes"]}, {"phase": "Active"})
+    assert (replaced["spec"], replaced["status"]) == first
+    finalized = client.call("PUT", f"{path}/finalize", whole).json
+    assert (finalized["spec"], finalized["status"]) == (spec, {"phase": "Active"})
+    patched = client.call("PATCH", f"{path}/status", {"status": status}, content_type=MERGE).json
+    assert (patched["spec"], patched["status"]) == (spec, status)
+    assert client.call("GET", f"{path}/status").json == patched
+    client.call("PATCH", f"{path}/status", {"status": {"phase": "Active"}}, content_type=MERGE)
+    refused = [client.call(method, f"{path}/finalize").status for method in ("GET", "DELETE")]
+    assert refused == [405, 405]
+    verbs = {
+        each["name"]: each["verbs"] for each in client.call("GET", "/api/v1").json["resources"]
+    }
+    assert verbs["namespaces/finalize"] == ["update"]
+    assert verbs["namespaces/status"] == ["get", "patch", "update"]
+
+
 def names(client: Client, selector: str) -> set[str]:
     answer = client.call("GET", NAMESPACES, fieldSelector=selector)
     assert answer.status == 200, answer.text
