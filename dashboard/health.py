@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from django.db import Error, connection
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponsePermanentRedirect
+from django.middleware.common import CommonMiddleware
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from dashboard.access.api_tokens import sends_token
+from dashboard.access.api_tokens import PROBES, sends_token
 from dashboard.access.guards import may_view
 from dashboard.board import running_board
 from dashboard.config import VERSION, VERSION_HEADER
@@ -18,6 +19,16 @@ from dashboard.watched_cluster import WatchedCluster
 
 if TYPE_CHECKING:
     from dashboard.board import Problem
+
+
+class KnownHosts(CommonMiddleware):
+    """Refuse a request under a host that LEASEBOARD_ALLOWED_HOSTS lacks, unless it is a probe.
+
+    Probes and Prometheus come by the address of the machine. Their answers name no host back.
+    """
+
+    def process_request(self, request: HttpRequest) -> HttpResponsePermanentRedirect | None:
+        return None if request.path in PROBES else super().process_request(request)
 
 
 @never_cache
@@ -31,10 +42,11 @@ def healthz(_request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_safe
 def readyz(request: HttpRequest) -> HttpResponse:
-    """200 if the database answers, every cluster was listed and no task is down; 503 if not, or if
-    the process is about to end.
+    """200 if this process can serve pages: the database answers, and it is not about to end.
 
-    Only readers and the metrics token see names and addresses; others see numbers.
+    Clusters that were not listed and tasks that are down are named beside it: pages say so too, and
+    without this process nobody would see the other clusters. Only readers and the metrics token see
+    names and addresses; others see numbers.
     """
     running = running_board()
     if running.leaving:
@@ -42,18 +54,16 @@ def readyz(request: HttpRequest) -> HttpResponse:
     clusters = [cluster for cluster in running.clusters.values() if not cluster.synced]
     tasks = running.supervisor.problems()
     database = _database_error()
-    if not clusters and not tasks and not database:
-        return HttpResponse("ok\n", content_type="text/plain")
+    lines = ["not ready: the database does not answer" if database else "ok"]
     if _may_know(request):
-        lines = [*map(_of_cluster, clusters), *map(_of_task, tasks)]
+        lines += [*map(_of_cluster, clusters), *map(_of_task, tasks)]
         if database:
             lines.append(f"database: {database}")
-    else:
+    elif clusters or tasks:
         missing = f"{len(clusters)} of {len(running.clusters)} clusters not listed"
-        answers = "does not answer" if database else "answers"
-        lines = [f"not ready: {missing}, {len(tasks)} tasks down, database {answers}"]
+        lines.append(f"{missing}, {len(tasks)} tasks down")
     text = redact("\n".join([*lines, ""]))
-    return HttpResponse(text, content_type="text/plain", status=503)
+    return HttpResponse(text, content_type="text/plain", status=503 if database else 200)
 
 
 def _may_know(request: HttpRequest) -> bool:

@@ -44,7 +44,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
-    "django.middleware.common.CommonMiddleware",
+    "dashboard.health.KnownHosts",  # Django's CommonMiddleware
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "dashboard.access.proxy.ProxySignIn",  # after it: replaces its user
@@ -165,7 +165,7 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "filters": {
-        # /readyz answers 503 to each probe until all clusters are listed: not worth a log line.
+        # /readyz answers 503 to each probe while the database is away: not worth a log line.
         "failures": {
             "()": "django.utils.log.CallbackFilter",
             "callback": lambda record: getattr(record, "status_code", 500) != 503,

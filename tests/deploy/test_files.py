@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
 import yaml
@@ -15,24 +14,10 @@ from compose_pydantic import ComposeSpecification
 from pydantic import ValidationError
 
 from dashboard.config import PREFIX, Config
-from tests.support.processes import Server, get
+from tests.deploy.shipped import DEPLOY, steps
+from tests.support.processes import ROOT, Server, get
 
-ROOT = Path(__file__).parents[2]
-DEPLOY = ROOT / "deploy"
 SETTINGS = {PREFIX + name.upper() for name in Config.__dataclass_fields__}
-
-
-def steps() -> list[list[tuple[str, str]]]:
-    """The instructions of the Dockerfile by stage."""
-    lines = [line for line in (ROOT / "Dockerfile").read_text().splitlines()
-             if line and not line.startswith("#")]  # fmt: skip
-    stages: list[list[tuple[str, str]]] = [[]]
-    for line in lines:
-        word, _, rest = line.partition(" ")
-        if word == "FROM":
-            stages.append([])
-        stages[-1].append((word, rest))
-    return stages[1:]
 
 
 def test_the_image_runs_without_root_and_installs_by_hash_alone():

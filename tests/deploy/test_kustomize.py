@@ -2,53 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
-from functools import cache
-from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any
-
 import pytest
 import yaml
 
 from dashboard.config import load
 from tests.deploy.operator_schemas import VALIDATORS, operator_faults
+from tests.deploy.shipped import DEPLOY, pod_of, rendered
 from tests.deploy.typed_manifests import faults
 
-DEPLOY = Path(__file__).parents[2] / "deploy"
 OVERLAYS = ("sqlite", "postgresql", "proxy")
 WITH_EDIT = tuple(f"{one} with edit" for one in OVERLAYS)  # the component added to an overlay
-Manifest = dict[str, Any]
-
-
-@cache
-def rendered(overlay: str) -> dict[str, Manifest]:
-    """The manifests of an overlay, perhaps `with edit`, by `Kind/name`."""
-    if shutil.which("kubectl") is None:
-        assert os.environ.get("CI") != "true", "kubectl is not installed"
-        pytest.skip("kubectl is not installed")
-    name, _, edit = overlay.partition(" with ")
-    with TemporaryDirectory() as folder:
-        own = {
-            "resources": [os.path.relpath(DEPLOY / "overlays" / name, folder)],
-            "components": [os.path.relpath(DEPLOY / "components" / edit, folder)] if edit else [],
-        }
-        (Path(folder) / "kustomization.yaml").write_text(yaml.safe_dump(own))
-        done = subprocess.run(
-            ["kubectl", "kustomize", folder],
-            capture_output=True, text=True, timeout=120, check=False,
-        )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert not done.stderr
-    return {f"{one['kind']}/{one['metadata']['name']}": one
-            for one in yaml.safe_load_all(done.stdout)}  # fmt: skip
-
-
-def pod_of(overlay: str) -> Manifest:
-    pod: Manifest = rendered(overlay)["Deployment/leaseboard"]["spec"]["template"]["spec"]
-    return pod
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS + WITH_EDIT)

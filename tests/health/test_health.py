@@ -1,4 +1,4 @@
-"""For probes: alive, and ready once every cluster has been listed."""
+"""For probes: alive, and ready while pages can be served, under any host."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import logging
 import pytest
 from django.test import Client
 
+from dashboard import health
 from dashboard.config import VERSION
 from tests.support.board import a_lease, fill
 
@@ -19,13 +20,36 @@ def test_the_process_answers(board):
     assert answer.headers["Leaseboard-Version"] == VERSION
 
 
-def test_ready_only_once_every_cluster_has_been_listed(board, operator):
+def test_a_cluster_that_was_not_listed_is_named_and_fails_nothing(board, operator):
     fill(board.clusters["a"].store, a_lease())
     answer = operator.get("/readyz")
-    assert answer.status_code == 503
-    assert answer.content.decode().startswith("cluster b: connecting.")
+    assert answer.status_code == 200
+    assert answer.content.decode().startswith("ok\ncluster b: connecting.")
+    answer = Client().get("/readyz")
+    assert answer.status_code == 200
+    assert answer.content == b"ok\n1 of 2 clusters not listed, 0 tasks down\n"
     fill(board.clusters["b"].store)
-    assert Client().get("/readyz").status_code == 200
+    assert Client().get("/readyz").content == operator.get("/readyz").content == b"ok\n"
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz", "/metrics"])
+@pytest.mark.parametrize("https", [False, True])
+@pytest.mark.parametrize("host", ["10.1.2.3:8000", "elsewhere.example", "[fd00::7]", "a/b"])
+def test_a_probe_is_answered_under_any_host(board, settings, path, host, https):
+    settings.ALLOWED_HOSTS = ["leases.example.com"]
+    settings.SECURE_SSL_REDIRECT = https
+    answer = Client().get(path, headers={"Host": host})
+    assert answer.status_code == 200
+    assert host not in answer.content.decode() + str(answer.headers)
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/sign-in/", "/healthz/", "/metrics/", "/c/a/metrics", "/api/openapi.json"]
+)
+def test_everything_else_stays_closed_to_unknown_hosts(board, settings, path):
+    settings.ALLOWED_HOSTS = ["leases.example.com"]
+    answer = Client().get(path, headers={"Host": "10.1.2.3:8000"})
+    assert answer.status_code == 400
 
 
 def test_a_process_that_is_about_to_end_is_not_ready(board):
@@ -36,11 +60,12 @@ def test_a_process_that_is_about_to_end_is_not_ready(board):
     assert Client().get("/healthz").status_code == 200
 
 
-def test_a_probe_that_comes_too_early_is_no_error_in_the_log(board, monkeypatch):
+def test_a_probe_while_the_database_is_away_is_no_error_in_the_log(board, monkeypatch):
     records = []
     handler = logging.Handler()
     handler.emit = records.append
     monkeypatch.setattr(logging.getLogger("django"), "handlers", [handler])
+    monkeypatch.setattr(health, "_database_error", lambda: "no route")
     assert Client().get("/readyz").status_code == 503
     assert records == []
     logging.getLogger("django.request").error("broken", extra={"status_code": 500})

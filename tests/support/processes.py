@@ -181,7 +181,7 @@ class Server:
     def wait_synced(self, seconds: float = LIMIT, every: float = 0.05) -> None:
         what = "every cluster to be listed"
         ready = f"{self.url}/readyz"
-        wait_for(lambda: get(ready)[0] == 200, what=what, seconds=seconds, every=every)
+        wait_for(lambda: get(ready) == (200, "ok\n"), what=what, seconds=seconds, every=every)
 
     def again(self) -> Server:
         """The same, started anew, on the port of this one, which has ended."""

@@ -1,7 +1,7 @@
 """Restart the background tasks of the process when they fail, and report it.
 
 A task that raises what nobody expected, or that ends although it should go on, has died. Its
-traceback is logged, every page shows a sentence, `/readyz` fails and names the task,
+traceback is logged, every page shows a sentence, `/readyz` names the task,
 `leaseboard_task_restarts_total` counts, and the task starts again after a growing delay.
 
 How to add a task: write an `async def` without arguments that runs until it is cancelled and that

@@ -43,6 +43,6 @@ def test_history_is_complete_and_exact(database, tmp_path, request):
 
         wait_for(lambda: stored()[-1:] and stored()[-1]["name"] == "last", what="the last change")
         assert [change["holder"] for change in stored()] == ["first", *ODD, "usual"]
-        assert get(f"{server.url}/readyz")[0] == 200
+        assert get(f"{server.url}/readyz") == (200, "ok\n")
         for path in PAGES:
             assert "History cannot be written" not in page(path)

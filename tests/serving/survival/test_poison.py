@@ -221,6 +221,6 @@ def test_no_odd_lease_stops_a_page_a_change_or_history(tmp_path, database, reque
                 again.wait_synced()
                 restarted(signed_in(again), again, cluster)
                 check_history(again, cluster)
-                assert get(f"{again.url}/readyz")[0] == 200
+                assert get(f"{again.url}/readyz") == (200, "ok\n")
                 for bad in ("Traceback", "is not understood", "refuse"):
                     assert bad not in again.text

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import threading
-import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -99,11 +98,8 @@ class Faulty:
             with suppress(OSError), self.browser.open(self.server.url + path, timeout=60) as page:
                 self.pages += page.read().decode()
         self.pages += get(self.server.printed("Wall"))[1]
-        try:
-            self.browser.open(f"{self.server.url}/readyz", timeout=60).close()
-        except urllib.error.HTTPError as refused:
-            with refused:
-                self.ready += refused.read().decode()
+        with self.browser.open(f"{self.server.url}/readyz", timeout=60) as ready:
+            self.ready += ready.read().decode()
 
     def restarts(self) -> dict[tuple[str, str], float]:
         text = get(f"{self.server.url}/metrics")[1]
