@@ -144,6 +144,12 @@ def read_drain_seconds(value: str) -> int:
     return _number(value, "seconds", 0, MAX_DRAIN_SECONDS)
 
 
+def read_print_links(value: str) -> str:
+    if value not in ("terminal", "always", "never"):
+        raise ValueError("write terminal, always or never")
+    return value
+
+
 def read_log_format(value: str) -> str:
     if value not in ("text", "json"):
         raise ValueError("write text or json")
@@ -320,7 +326,14 @@ class Config:
         "origins (with scheme) that may send forms and open sockets through a proxy",
     )
     url: str = _setting(
-        read_url, "", "public address of the pages, for links in messages; unset: no links"
+        read_url,
+        "",
+        "public address of the pages, for links in messages and those that are printed",
+    )
+    print_links: str = _setting(
+        read_print_links,
+        "terminal",
+        "where serve prints links that sign in: terminal, always, never",
     )
     https: bool = _setting(
         read_flag, False, "true behind TLS: secure cookies, HSTS and redirects to https"

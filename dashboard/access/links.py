@@ -107,10 +107,14 @@ NAME = "wall"
 CREATED_BY = "serve"
 
 
-def printed_wall_link(data: Path, clusters: Sequence[str], *, now: datetime) -> tuple[str, str]:
+def printed_wall_link(
+    data: Path, clusters: Sequence[str], *, now: datetime
+) -> tuple[str, str] | None:
     """A cluster and a token that opens its wall. Makes a new link if the kept one opens none.
 
-    The kept link is never widened: whoever has it opens the clusters that it was made for.
+    The kept link is never widened: whoever has it opens the clusters that it was made for. A
+    database may outlive the data directory: then the first link was printed once, and there is None
+    to print, or each start of a container would leave one more link that opens for ever.
     """
     path = data / FILE_NAME
     with turn("wall link"):  # replicas that start at once choose different names
@@ -119,6 +123,9 @@ def printed_wall_link(data: Path, clusters: Sequence[str], *, now: datetime) -> 
         for cluster in clusters:
             if why_closed(link, cluster=cluster, now=now) is None:
                 return cluster, kept
+        made = WallLink.objects.filter(created_by=CREATED_BY).values_list("clusters", flat=True)
+        if not path.exists() and any(set(clusters).intersection(one) for one in made):
+            return None
         _, token = create(name=_free_name(), clusters=clusters, created_by=CREATED_BY, now=now)
     _keep(path, token)
     return clusters[0], token

@@ -14,7 +14,10 @@ from leases.models import SignInLink
 VALID_FOR = timedelta(hours=1)
 REMEMBERED_FOR = timedelta(days=1)  # so long an old link is told apart from a wrong one
 
-WAY_OUT = "Sign in with your password, or restart the server for a new link."
+WAY_OUT = (
+    "Sign in with your password, or ask for a new link: an admin makes one under People, "
+    "and manage.py sign_in_link on the server."
+)
 USED = f"This sign-in link has been used. {WAY_OUT}"
 EXPIRED = f"This sign-in link has expired. {WAY_OUT}"
 INACTIVE = "The account of this sign-in link is deactivated. Ask an admin to activate it."

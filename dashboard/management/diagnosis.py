@@ -17,12 +17,14 @@ from difflib import get_close_matches
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import dj_database_url
 import msgspec
 from django.db import Error
 from django.db.migrations.recorder import MigrationRecorder
 from django.db.utils import ConnectionHandler
+from django.http.request import split_domain_port, validate_host
 
 from dashboard.config import PREFIX, VERSION, VERSION_HEADER, Config, ConfigError, load
 from dashboard.serving import data_directory
@@ -111,6 +113,16 @@ def examine_settings(config: Config, names: list[str]) -> list[Finding]:
                 level=Level.WARNING,
                 found="LEASEBOARD_HTTPS is true, but the pages answer to localhost only.",
                 do="Name the host that browsers use in LEASEBOARD_ALLOWED_HOSTS.",
+            )
+        )
+    host = split_domain_port(urlsplit(config.url).netloc)[0]
+    if host and not validate_host(host, config.allowed_hosts):
+        findings.append(
+            Finding(
+                check=CHECK,
+                level=Level.PROBLEM,
+                found=f"Links lead to {config.url}, but the pages do not answer to that host.",
+                do=f"Add {host} to LEASEBOARD_ALLOWED_HOSTS.",
             )
         )
     return findings

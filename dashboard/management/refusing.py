@@ -62,6 +62,12 @@ def parse_port(text: str, *, least: int = 1) -> int:
     return int(text)
 
 
+def origin_of(host: str, port: int) -> str:
+    """Where a browser on this machine finds the pages."""
+    shown = "127.0.0.1" if host in ("0.0.0.0", "::") else host  # noqa: S104 - shown, not bound
+    return f"http://[{shown}]:{port}" if ":" in shown else f"http://{shown}:{port}"
+
+
 def shown_path(path: Path) -> str:
     """Return the path relative to the working directory if that is shorter."""
     return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)

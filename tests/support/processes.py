@@ -76,8 +76,10 @@ def start_python(
 
 
 def environment(data: Path, **extra: str) -> dict[str, str]:
+    """For a process that prints its links into a log, where a test reads them."""
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("LEASEBOARD_", "DJANGO_"))}
-    return {**clean, "LEASEBOARD_DATA": str(data), "PYTHONUNBUFFERED": "1", **extra}
+    ours = {"LEASEBOARD_DATA": str(data), "LEASEBOARD_PRINT_LINKS": "always"}
+    return {**clean, **ours, "PYTHONUNBUFFERED": "1", **extra}
 
 
 def manage(data: Path, *arguments: str, **extra: str) -> subprocess.CompletedProcess[str]:

@@ -32,7 +32,13 @@ from dashboard.config import (
     parse_gates,
 )
 from dashboard.log_lines import hide
-from dashboard.management.refusing import LAST_PORT, RefusingCommand, parse_port, shown_path
+from dashboard.management.refusing import (
+    LAST_PORT,
+    RefusingCommand,
+    origin_of,
+    parse_port,
+    shown_path,
+)
 from dashboard.serving import runtime
 from dashboard.serving.data_directory import history_lock
 from dashboard.serving.pages_port import DrainingServer, collect, pages_server
@@ -114,7 +120,7 @@ class Command(RefusingCommand):
             )
         )
         names = [spec.name for spec in clusters]
-        self._greet(_origin(host, port), names, embedded, config.data)
+        self._greet(config.url or origin_of(host, port), names, embedded, config)
         self._serve(pages)
 
     def _prepare(self, data: Path) -> None:
@@ -130,17 +136,23 @@ class Command(RefusingCommand):
                 "choose another LEASEBOARD_DATA."
             ) from error
 
-    def _greet(self, origin: str, clusters: list[str], embedded: bool, data: Path) -> None:
+    def _greet(self, origin: str, clusters: list[str], embedded: bool, config: Config) -> None:
+        """Say where to look. A log that others read gets no link that signs in."""
         admin = _first_admin()
-        shown, token = printed_wall_link(data, clusters, now=clock.now())
-        _record(f"wall link of {shown}")
+        terminal = config.print_links == "terminal" and self.stdout.isatty()
+        if terminal or config.print_links == "always":
+            wall = _wall(config.data, clusters)
+            sign_in = f"{origin}{_sign_in(admin)}"
+        else:
+            wall = reverse("wall_links")
+            sign_in = f"python3 manage.py sign_in_link {admin}  (prints a link)"
         lines = [
             f"Leaseboard   {origin}{reverse('overview', args=[clusters[0]])}",
-            f"Sign in      {origin}{_sign_in(admin)}",
-            f"Wall         {origin}{path_of(token, cluster=shown)}",
+            f"Sign in      {sign_in}",
+            f"Wall         {origin}{wall}",
         ]
         if embedded:
-            kubeconfig = shown_path(data / "kubeconfig")
+            kubeconfig = shown_path(config.data / "kubeconfig")
             lines.append(f"kubectl      kubectl --kubeconfig {kubeconfig} get leases -A --watch")
         lines.append("Stop         Ctrl-C")
         self.stdout.write("\n".join(lines))
@@ -252,9 +264,14 @@ def _bind(host: str, port: int, option: str) -> socket.socket:
     return listener
 
 
-def _origin(host: str, port: int) -> str:
-    shown = "127.0.0.1" if host in ("0.0.0.0", "::") else host  # noqa: S104 - shown, not bound
-    return f"http://[{shown}]:{port}" if ":" in shown else f"http://{shown}:{port}"
+def _wall(data: Path, clusters: list[str]) -> str:
+    """The path of a wall that opens, or of the page that makes links to walls."""
+    printed = printed_wall_link(data, clusters, now=clock.now())
+    if printed is None:
+        return f"{reverse('wall_links')}  (its link was printed at the first start)"
+    shown, token = printed
+    _record(f"wall link of {shown}")
+    return path_of(token, cluster=shown)
 
 
 def _sign_in(admin: User) -> str:

@@ -34,6 +34,7 @@ WRONG = {
     "METRICS_TOKEN": [f"{SECRET} x", f"{SECRET}\n", f"{SECRET}é"],
     "ALLOWED_HOSTS": ["", " , ", "http://x.example", "x.example:8000", "a/b", "x y", "é*", "[::1"],
     "URL": ["leases.example.com", "ftp://leases.example.com", "https://leases.example.com/board"],
+    "PRINT_LINKS": ["", "true", "Terminal"],
     "TRUSTED_ORIGINS": [
         "https://", "https://x/path", f"https://u:{SECRET}@x", "https://x:port", "x.example",
         "https://[::1", "ftp://x",
