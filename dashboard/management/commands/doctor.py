@@ -26,6 +26,7 @@ from dashboard.config import (
 from dashboard.log_lines import hide, redact
 from dashboard.management import diagnosis
 from dashboard.management.cluster_diagnosis import examine_cluster
+from dashboard.management.receiver_diagnosis import examine_receivers
 from dashboard.management.refusing import RefusingCommand, parse_port
 
 EXIT_CODES = {diagnosis.Level.OK: 0, diagnosis.Level.WARNING: 1, diagnosis.Level.PROBLEM: 2}
@@ -97,8 +98,15 @@ def _data(config: Config, seconds: float) -> list[diagnosis.Finding]:
         return []
     return [
         diagnosis.examine_disk(config.data),
-        *diagnosis.examine_database(config, settings.SQLITE_FILE, seconds=seconds),
+        *(database := diagnosis.examine_database(config, settings.SQLITE_FILE, seconds=seconds)),
+        *(examine_receivers(seconds=seconds) if _is_made(database) else ()),
     ]
+
+
+def _is_made(database: list[diagnosis.Finding]) -> bool:
+    """Whether the database can be asked for receivers: asking must not make an SQLite file."""
+    file = settings.SQLITE_FILE
+    return (file is None or file.exists()) and diagnosis.worst(database) is diagnosis.Level.OK
 
 
 async def _clusters(config: Config, seconds: float) -> list[diagnosis.Finding]:

@@ -14,13 +14,18 @@ from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from django.core.management import call_command
 
+from dashboard import clock
+from dashboard.access.kept_secrets import seal
 from dashboard.config import VERSION, Config, load
 from dashboard.management import diagnosis
 from leases.apiserver.http.port import certificate_for, tls_context
+from leases.domain.notify import Sort, Target
+from leases.models import Receiver
 from tests.serving.doctor.api_of_faults import Faults, serving_faults
 from tests.support.processes import free_port, manage, prepare
 from tests.support.programs.prepared import DATABASE as NAME
@@ -248,6 +253,36 @@ def test_a_healthy_set_up_has_only_good_lines_and_exit_code_0(set_up):
         "version", "settings", "disk", "memory", "port", "database",
         "reach", "clock", "rights", "watch",
     }  # fmt: skip
+
+
+def test_a_receiver_that_cannot_be_reached_is_named_with_the_way_out(set_up, db):
+    shut = free_port()
+    listens = urlsplit(set_up.api()).port
+    targets = {
+        "pager": (Sort.ALERTMANAGER, Target(url=f"http://127.0.0.1:{shut}/{CANARY}")),
+        "mail": (Sort.EMAIL, Target(host="127.0.0.1", port=shut)),
+        "chat": (Sort.SLACK, Target(url="https://hooks.slack.invalid/x")),
+        "hook": (Sort.WEBHOOK, Target(url=f"http://127.0.0.1:{listens}/")),
+    }
+    for name, (sort, target) in targets.items():
+        Receiver.objects.create(name=name, sort=sort, sealed=seal(target), created_at=clock.now())
+    Receiver.objects.create(name="old", sort="slack", sealed="x", created_at=clock.now())
+    off = seal(targets["mail"][1])
+    Receiver.objects.create(
+        name="off", sort="email", sealed=off, enabled=False, created_at=clock.now()
+    )
+    code, checks, said = examine(set_up)
+    found = {one["found"].split()[0]: one for one in checks if one["check"] == "receiver"}
+    assert {name: one["level"] for name, one in found.items()} == {
+        "pager": "problem", "mail": "problem", "chat": "problem", "hook": "ok", "old": "problem",
+    }  # fmt: skip
+    assert f"at 127.0.0.1 port {shut} cannot be reached" in found["pager"]["found"]
+    assert found["pager"]["do"].endswith("add deploy/components/alertmanager.")
+    assert found["mail"]["do"].endswith("add deploy/components/email.")
+    assert "deploy" not in found["chat"]["do"]
+    assert "LEASEBOARD_SECRET_KEY" in found["old"]["do"]
+    assert code == 2
+    assert CANARY not in said
 
 
 def test_the_port_of_this_version_is_no_problem(set_up):
