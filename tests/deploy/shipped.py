@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
+import textwrap
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,15 +23,16 @@ Manifest = dict[str, Any]
 
 @cache
 def rendered(overlay: str) -> dict[str, Manifest]:
-    """The manifests of an overlay, perhaps `with edit`, by `Kind/name`."""
+    """The manifests of an overlay, perhaps `with edit` or another component, by `Kind/name`."""
     if shutil.which("kubectl") is None:
         assert os.environ.get("CI") != "true", "kubectl is not installed"
         pytest.skip("kubectl is not installed")
-    name, _, edit = overlay.partition(" with ")
+    name, _, component = overlay.partition(" with ")
+    added = [DEPLOY / "components" / component] if component else []
     with TemporaryDirectory() as folder:
         own = {
             "resources": [os.path.relpath(DEPLOY / "overlays" / name, folder)],
-            "components": [os.path.relpath(DEPLOY / "components" / edit, folder)] if edit else [],
+            "components": [os.path.relpath(one, folder) for one in added],
         }
         (Path(folder) / "kustomization.yaml").write_text(yaml.safe_dump(own))
         done = subprocess.run(
@@ -58,3 +61,12 @@ def steps() -> list[list[tuple[str, str]]]:
             stages.append([])
         stages[-1].append((word, rest))
     return stages[1:]
+
+
+def commands_of(page: str, heading: str) -> list[str]:
+    """Each block of shell commands below a heading of a page."""
+    text = (ROOT / page).read_text()
+    section = re.search(rf"^## {heading}\n(.*?)^## ", text, re.MULTILINE | re.DOTALL)
+    assert section is not None
+    found = re.findall(r"^( *)```sh\n(.*?)^\1```$", section[1], re.MULTILINE | re.DOTALL)
+    return [textwrap.dedent(block) for _, block in found]

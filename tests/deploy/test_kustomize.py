@@ -6,21 +6,51 @@ import pytest
 import yaml
 
 from dashboard.config import load
+from dashboard.management.receiver_diagnosis import COMPONENTS as COMPONENTS_OF
+from leases.domain.notify import Sort
 from tests.deploy.operator_schemas import VALIDATORS, operator_faults
+from tests.deploy.schemas import VERSIONS, faults
 from tests.deploy.shipped import DEPLOY, pod_of, rendered
-from tests.deploy.typed_manifests import faults
 
 OVERLAYS = ("sqlite", "postgresql", "proxy")
-WITH_EDIT = tuple(f"{one} with edit" for one in OVERLAYS)  # the component added to an overlay
+COMPONENTS = tuple(sorted(one.name for one in (DEPLOY / "components").iterdir()))
+WITH_COMPONENT = tuple(f"sqlite with {one}" for one in COMPONENTS)
+RECEIVERS = {Sort.ALERTMANAGER: {9093}, Sort.EMAIL: {25, 465, 587}, Sort.WEBHOOK: {80, 8080}}
+MONITORED = "sqlite with prometheus-operator"
 
 
-@pytest.mark.parametrize("overlay", OVERLAYS + WITH_EDIT)
-def test_every_manifest_is_what_its_schema_allows(overlay):
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("overlay", OVERLAYS + WITH_COMPONENT)
+def test_every_manifest_is_what_its_schema_allows(overlay, version):
     found = rendered(overlay).values()
-    assert len(found) >= 14
-    assert {one["kind"] for one in found} >= VALIDATORS.keys()
-    check = dict.fromkeys(VALIDATORS, operator_faults)
-    assert [fault for one in found for fault in check.get(one["kind"], faults)(one)] == []
+    assert len(found) >= 12
+    assert ({one["kind"] for one in found} >= VALIDATORS.keys()) == (overlay == MONITORED)
+    assert [fault for one in found for fault in faults(one, version)] == []
+
+
+@pytest.mark.parametrize("sort", RECEIVERS)
+def test_a_component_lets_out_what_goes_to_its_receivers(sort):
+    without, found = rendered("sqlite"), rendered(f"sqlite with {sort}")
+    (added,) = found.keys() - without.keys()
+    assert {name for name, one in without.items() if found[name] != one} == set()
+    spec = found[added]["spec"]
+    labels = found["Deployment/leaseboard"]["spec"]["template"]["metadata"]["labels"]
+    assert spec["podSelector"]["matchLabels"].items() <= labels.items()
+    assert spec["policyTypes"] == ["Egress"], "it must close nothing"
+    ports = {one["port"] for rule in spec["egress"] for one in rule["ports"]}
+    assert ports == RECEIVERS[sort]
+    assert COMPONENTS_OF[sort] == f"deploy/components/{sort}"
+    assert COMPONENTS_OF.keys() == RECEIVERS.keys()
+
+
+def test_the_base_lets_out_https_and_what_leaseboard_itself_needs():
+    egress = rendered("postgresql")["NetworkPolicy/leaseboard"]["spec"]["egress"]
+    assert {one["port"] for rule in egress for one in rule["ports"]} == {53, 443, 5432, 6443}
+
+
+def test_a_volume_needs_no_mode_that_few_storage_classes_have():
+    claim = rendered("sqlite")["PersistentVolumeClaim/leaseboard"]
+    assert claim["spec"]["accessModes"] == ["ReadWriteOnce"]
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)
@@ -43,18 +73,21 @@ def test_an_unknown_field_and_a_wrong_type_are_faults():
     pod = {"containers": [{"name": "a", "imge": "b", "tty": "yes"}]}
     spec = {"template": {"spec": pod}}
     said = "\n".join(faults({"apiVersion": "apps/v1", "kind": "Deployment", "spec": spec}))
-    for part in ("spec.selector", "containers.0.imge", "containers.0.tty"):
+    for part in ("'selector' is a required", "'imge' was unexpected", "containers[0].tty"):
         assert part in said
+    assert faults({"apiVersion": "apps/v9", "kind": "Deployment"}) == [
+        "Kubernetes 1.36 has no Deployment of apps/v9"
+    ]
 
 
 def test_faults_of_the_operators_manifests_are_found():
-    rules = rendered("sqlite")["PrometheusRule/leaseboard"]
+    rules = rendered(MONITORED)["PrometheusRule/leaseboard"]
     first = {**rules["spec"]["groups"][0]["rules"][0], "for": "5 minutes", "sumary": ""}
     groups = [{"name": "a", "rules": [first]}]
     said = "\n".join(operator_faults({**rules, "spec": {"groups": groups}}))
     assert "PrometheusRule.spec.groups[0].rules[0].for" in said
     assert "sumary" in said
-    monitor = rendered("sqlite")["ServiceMonitor/leaseboard"]
+    monitor = rendered(MONITORED)["ServiceMonitor/leaseboard"]
     said = "\n".join(operator_faults({**monitor, "spec": {"endpoints": [{"port": 8000}]}}))
     assert "ServiceMonitor.spec.endpoints[0].port" in said
     assert "'selector' is a required property" in said
@@ -108,7 +141,7 @@ def test_the_rights_are_those_of_clusterroles_yaml_without_the_right_to_edit():
 
 def test_the_rules_of_the_operator_are_those_of_alerts_yaml():
     alerts = yaml.safe_load((DEPLOY / "alerts.yaml").read_text())
-    assert rendered("sqlite")["PrometheusRule/leaseboard"]["spec"] == alerts
+    assert rendered(MONITORED)["PrometheusRule/leaseboard"]["spec"] == alerts
 
 
 def test_selectors_find_the_pods_and_the_service():
@@ -118,7 +151,7 @@ def test_selectors_find_the_pods_and_the_service():
     assert found["Service/leaseboard"]["spec"]["selector"] == labels
     assert policy["spec"]["podSelector"]["matchLabels"] == labels
     assert budget["spec"]["selector"]["matchLabels"] == labels
-    monitor = found["ServiceMonitor/leaseboard"]["spec"]["selector"]
+    monitor = rendered(MONITORED)["ServiceMonitor/leaseboard"]["spec"]["selector"]
     assert (
         monitor["matchLabels"].items() <= found["Service/leaseboard"]["metadata"]["labels"].items()
     )

@@ -81,7 +81,7 @@ def prometheus(server: Server, tmp_path: Path) -> Iterator[str]:
     """A Prometheus that scrapes the server; its address."""
     if shutil.which("prometheus") is None:
         absent("prometheus")
-    monitor = rendered("postgresql")["ServiceMonitor/leaseboard"]
+    monitor = rendered("sqlite with prometheus-operator")["ServiceMonitor/leaseboard"]
     config = tmp_path / "prometheus.yaml"
     config.write_text(yaml.safe_dump({"scrape_configs": [scrape_of(monitor, server)]}))
     listens = f"127.0.0.1:{free_port()}"

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
-import textwrap
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -16,22 +14,12 @@ from pathlib import Path
 import pytest
 
 from tests.clients.presence import absent
+from tests.deploy.shipped import commands_of
 from tests.support.api_client import LeaseApi
 from tests.support.processes import LIMIT, ROOT, environment, free_port, get, wait_for
 from tests.support.signing_in import Opener, cookie_keeper, press_button
 
 PORTS = ("PROXY_PORT", "ONE_PORT", "OTHER_PORT", "API_PORT")
-
-
-def commands() -> list[str]:
-    """Each block of the section; the last one stops what the others started."""
-    text = (ROOT / "docs" / "operations.md").read_text()
-    section = re.search(
-        r"^## Two replicas, step by step\n(.*?)^## ", text, re.MULTILINE | re.DOTALL
-    )
-    assert section is not None
-    found = re.findall(r"^( *)```sh\n(.*?)^\1```$", section[1], re.MULTILINE | re.DOTALL)
-    return [textwrap.dedent(block) for _, block in found]
 
 
 def bash(script: str, log: Path, settings: dict[str, str]) -> str:
@@ -60,7 +48,7 @@ def installed(tmp_path: Path, postgres) -> Iterator[tuple[dict[str, str], str]]:
         "DATABASE": f"127.0.0.1:{postgres.port}",
         **{name: str(free_port()) for name in PORTS},
     }
-    *steps, stop = commands()
+    *steps, stop = commands_of("docs/operations.md", "Two replicas, step by step")
     try:
         yield settings, bash("\n".join(steps), tmp_path / "said", settings)
     finally:
