@@ -6,13 +6,31 @@ from __future__ import annotations
 import os
 import sys
 
+OLDEST = (3, 11)
+
+
+def refuse_platform() -> None:
+    """One sentence in place of a missing module of Windows or of an older Python."""
+    if sys.platform == "win32":
+        sys.exit(
+            "Leaseboard does not run on Windows itself: run it in WSL (wsl --install), or "
+            "the image in Docker."
+        )
+    if sys.version_info < OLDEST:
+        running = ".".join(map(str, sys.version_info[:3]))
+        sys.exit(f"Leaseboard needs Python 3.11 or newer, and this is {running}.")
+
 
 def main() -> None:
+    refuse_platform()
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dashboard.settings")
     try:
         from django.core.management import execute_from_command_line
     except ImportError:
-        sys.exit("Django is missing: run python3 -m pip install -r requirements.txt first.")
+        sys.exit(
+            "Django is missing: run python3 -m venv .venv && . .venv/bin/activate && "
+            "python3 -m pip install -r requirements.txt first."
+        )
     if sys.argv[1:2] == ["doctor"]:  # it reports what stops all others
         from dashboard.management import diagnosis
 
