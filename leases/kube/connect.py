@@ -1,11 +1,13 @@
 """Make a client from a SOURCE: the cluster's address and our credentials."""
 
+import re
 from pathlib import Path
 from typing import Any
 
 from kubernetes.aio.client import Configuration
 from kubernetes.aio.config import ConfigException, load_incluster_config
-from kubernetes.aio.config.kube_config import ConfigNode, KubeConfigLoader
+from kubernetes.aio.config.exec_provider import ExecProvider
+from kubernetes.aio.config.kube_config import ConfigNode, FileOrData, KubeConfigLoader
 
 from leases.kube import cluster_source
 from leases.kube.http_session import Configure, ConfigureError, Session, Timeouts
@@ -66,13 +68,60 @@ async def _in_cluster() -> tuple[Configure, str]:
         ) from error
 
 
+MAX_SAID = 200  # characters of what a plugin wrote to stderr
+_BYTES = re.compile(r"b(['\"])(.*)\1$")  # stderr, as the library puts it into its message
+
+
+class _Loader(KubeConfigLoader):
+    """The library logs why an exec plugin failed and goes on as `system:anonymous`."""
+
+    async def load_from_exec_plugin(self) -> bool:
+        """Raises ConfigException, which names the plugin and says what to do."""
+        plugin: Any = self._user
+        plugin = plugin["exec"]
+        name = plugin.safe_get("command")
+        try:
+            given = await ExecProvider(plugin).run()  # type: ignore[no-untyped-call]
+        except (FileNotFoundError, PermissionError) as error:
+            raise ConfigException(
+                f"its exec plugin {name!r} is not installed where Leaseboard runs. Install it "
+                'there as docs/operations.md says under "Kubeconfigs of clouds", or use a context '
+                "with the token of a service account"
+            ) from error
+        except (ConfigException, OSError) as error:
+            said = _BYTES.sub(r"\2", _line(error)).replace("\\n", " ")[:MAX_SAID]
+            raise ConfigException(
+                f"its exec plugin {name!r} failed ({said}). Run it as the user of Leaseboard, and "
+                "give it what it asks for"
+            ) from error
+        if "token" in given:
+            self.token = f"Bearer {given['token']}"
+        elif {"clientCertificateData", "clientKeyData"} <= given.keys():
+            self.cert_file = self._written(given, "clientCertificateData")
+            self.key_file = self._written(given, "clientKeyData")
+        else:
+            raise ConfigException(
+                f"its exec plugin {name!r} gave neither a token nor a certificate with its key. "
+                "Update the plugin"
+            )
+        return True
+
+    def _written(self, given: Any, name: str) -> str:
+        """The path of a file with what the plugin gave."""
+        data = FileOrData(  # type: ignore[no-untyped-call]
+            given, None, data_key_name=name, base64_file_content=False,
+            temp_file_path=self._temp_file_path,
+        )  # fmt: skip
+        return str(data.as_file())  # type: ignore[no-untyped-call]
+
+
 def _from_kubeconfig(files: cluster_source.Files, context: str) -> tuple[Configure, str]:
     """Read the files, now and whenever credentials fail. An empty context is the current one."""
 
     async def configure() -> Configuration:
         try:
             config, wanted = _context(files, context)
-            loader = KubeConfigLoader(config, active_context=wanted, config_base_path=None)  # type: ignore[no-untyped-call]
+            loader = _Loader(config, active_context=wanted, config_base_path=None)  # type: ignore[no-untyped-call]
             configuration = Configuration()
             await loader.load_and_set(configuration)  # type: ignore[no-untyped-call]
         except (ValueError, OSError, ConfigException, TypeError, KeyError) as error:

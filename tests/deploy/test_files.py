@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 import yaml
@@ -104,8 +105,6 @@ def test_the_composed_container_starts_a_server_that_is_well(tmp_path):
     assert command == "serve"
     variables = service["environment"]
     assert variables.pop("LEASEBOARD_DATABASE_URL").startswith("postgresql://")
-    (secret,) = service["secrets"]
-    assert variables["LEASEBOARD_KUBECONFIG"] == f"/run/secrets/{secret}"
     named = {"clusters": "cluster", "users": "user", "contexts": "context"}
     of = {"cluster": {"server": "http://127.0.0.1:1"}, "user": {},
           "context": {"cluster": "prod", "user": "prod"}}  # fmt: skip
@@ -119,6 +118,51 @@ def test_the_composed_container_starts_a_server_that_is_well(tmp_path):
     assert get(f"{server.url}/healthz")[0] == 200
     server.process.terminate()
     assert server.process.wait(timeout=60) == 0
+
+
+def test_the_composed_container_reads_a_kubeconfig_that_is_its_owners_alone(tmp_path):
+    """The service that copies it, run with the rights that the compose file leaves it."""
+    if os.geteuid() != 0:
+        assert os.environ.get("CI") != "true", "only root can act for two users"
+        pytest.skip("only root can act for two users")
+    services = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]
+    copies, reads = services["kubeconfig"], services["leaseboard"]
+    (secret,) = copies["secrets"]
+    place = Path(reads["environment"]["LEASEBOARD_KUBECONFIG"])
+    assert copies["volumes"] == [f"kubeconfig:{place.parent}"]
+    assert f"kubeconfig:{place.parent}:ro" in reads["volumes"]
+    assert reads["depends_on"]["kubeconfig"] == {"condition": "service_completed_successfully"}
+    there = {f"/run/secrets/{secret}": tmp_path / "theirs", str(place): tmp_path / "volume/config"}
+    there[f"/run/secrets/{secret}"].write_text("of somebody")
+    there[f"/run/secrets/{secret}"].chmod(0o600)
+    os.chown(there[f"/run/secrets/{secret}"], 1000, 1000)
+    (tmp_path / "volume").mkdir()
+    (tmp_path / "volume").chmod(0o755)
+    for folder in (tmp_path, *tmp_path.parents[:3]):
+        folder.chmod(0o755)
+    assert copies["cap_drop"] == ["ALL"]
+    bounds = ",".join(["-all", *(f"+{one.lower()}" for one in copies["cap_add"])])
+    words = [str(there.get(word, word)) for word in copies["entrypoint"]]
+    user, group = dict(steps()[-1])["USER"].split(":")
+    read = [
+        "setpriv",
+        f"--reuid={user}",
+        f"--regid={group}",
+        "--clear-groups",
+        "--bounding-set=-all",
+    ]
+    for _ in range(2):  # a second start finds the file of the first
+        subprocess.run(["setpriv", f"--bounding-set={bounds}", *words], check=True, timeout=60)
+        done = subprocess.run(
+            [*read, "cat", str(there[str(place)])], capture_output=True, text=True, check=True,
+            timeout=60,
+        )  # fmt: skip
+        assert done.stdout == "of somebody"
+    assert there[str(place)].stat().st_mode & 0o777 == 0o400
+    refused = subprocess.run(
+        [*read, "cat", words[-2]], capture_output=True, check=False, timeout=60
+    )
+    assert refused.returncode != 0, "this is why it is copied"
 
 
 def test_the_alert_rules_do_what_their_tests_say():

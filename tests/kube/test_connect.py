@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
 from leases.kube.cluster_source import ClusterSource, SourceKind, parse_source
-from leases.kube.connect import connect
+from leases.kube.connect import _from_kubeconfig, connect
 from leases.wire.status import Unreachable
 from tests.kube.conftest import FAST
 from tests.support.following import list_whole
@@ -153,6 +155,59 @@ async def test_an_exec_plugin_gives_the_token(cluster: ScriptedServer, tmp_path:
     await list_whole(client)
     await client.close()
     assert cluster.requests[0].headers["authorization"] == "Bearer from-plugin"
+
+
+VERSION = "client.authentication.k8s.io/v1"
+
+
+def _with_plugin(folder: Path, cluster: str, script: str, command: str = sys.executable) -> Path:
+    plugin = folder / "plugin.py"
+    plugin.write_text(f"import json, sys\n{script}\n")
+    user = f"{{apiVersion: {VERSION}, command: '{command}', args: ['{plugin}']}}"
+    return _write(
+        folder,
+        "contexts: [{name: c, context: {cluster: k, user: u}}]\ncurrent-context: c\n"
+        f"clusters: [{{name: k, cluster: {{server: '{cluster}'}}}}]\n"
+        f"users: [{{name: u, user: {{exec: {user}}}}}]\n",
+    )
+
+
+def _answer(**status: str) -> str:
+    given = {"apiVersion": VERSION, "kind": "ExecCredential", "status": status}
+    return f"print(json.dumps({given!r}))"
+
+
+@pytest.mark.parametrize(
+    ("command", "script", "said"),
+    [
+        ("no-such-plugin", "", "is not installed where Leaseboard runs. Install it there"),
+        (sys.executable, "sys.exit('who?')", "failed (exec: process returned 1. who?). Run it"),
+        (sys.executable, "print('no JSON')", "failed (exec: failed to decode process output"),
+        (sys.executable, _answer(), "gave neither a token nor a certificate"),
+        (sys.executable, _answer(clientCertificateData="x"), "gave neither a token nor"),
+    ],
+)
+async def test_an_exec_plugin_that_gives_nothing_is_named(
+    cluster: ScriptedServer, tmp_path: Path, command: str, script: str, said: str
+) -> None:
+    """Nothing is sent, so no cluster answers that `system:anonymous` may not list."""
+    path = _with_plugin(tmp_path, cluster.url, script, command)
+    client = await connect(parse_source("embedded"), kubeconfig=path, limits=FAST)
+    with pytest.raises(Unreachable) as failed:
+        await list_whole(client)
+    await client.close()
+    assert f"Cannot use {path}: its exec plugin '{command}' " in str(failed.value)
+    assert said in str(failed.value)
+    assert cluster.requests == []
+
+
+def test_an_exec_plugin_gives_a_certificate(tmp_path: Path) -> None:
+    script = _answer(clientCertificateData="a certificate", clientKeyData="its key")
+    path = _with_plugin(tmp_path, "https://127.0.0.1:9", script)
+    configure, _ = _from_kubeconfig((path,), "")
+    configuration = asyncio.run(cast("Any", configure()))
+    assert Path(str(configuration.cert_file)).read_text() == "a certificate"
+    assert Path(str(configuration.key_file)).read_text() == "its key"
 
 
 async def test_a_proxy_of_the_environment_is_not_asked_for_this_machine(
