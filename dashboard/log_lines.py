@@ -67,8 +67,18 @@ def passwords_in(url: str) -> list[str]:
     return [*given, *map(unquote, given)]
 
 
+# The cluster that the running task serves, "" for none. dashboard.serving.tasks.supervisor sets it.
+cluster_at_work: ContextVar[str] = ContextVar("cluster", default="")
+
+
 class RedactingFormatter(logging.Formatter):
-    """Cuts tokens out of the whole line, its traceback included."""
+    """Cuts tokens out of the whole line, its traceback included, and names the cluster."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's name
+        named = f"{cluster_at_work.get()}: "
+        if named != ": " and not record.message.startswith(named):
+            record.message = named + record.message
+        return super().formatMessage(record)
 
     def format(self, record: logging.LogRecord) -> str:
         return redact(super().format(record))
@@ -125,7 +135,7 @@ def answer_with_id(scope: Mapping[str, Any], send: Send) -> Send:
 
 
 class JsonFormatter(logging.Formatter):
-    """`time`, `level`, `logger`, `message`; `request_id` and `error` where there is one."""
+    """`time`, `level`, `logger`, `message`; where there is one `cluster`, `request_id`, `error`."""
 
     def format(self, record: logging.LogRecord) -> str:
         line = {
@@ -134,6 +144,8 @@ class JsonFormatter(logging.Formatter):
             "logger": record.name,
             "message": redact(record.getMessage()),
         }
+        if cluster_at_work.get():
+            line["cluster"] = cluster_at_work.get()
         if current.get():
             line["request_id"] = current.get()
         if record.exc_info:
@@ -225,3 +237,43 @@ class FloodFilter(logging.Filter):
             record.msg = f"{record.getMessage()} ({left_out} more like it were not logged)"
             record.args = ()
         return lines < MAX_LINES
+
+
+REPEATS_SECONDS = 600.0
+MAX_KEPT = 1_000  # different lines that are remembered
+_NUMBER = re.compile(r"\d+")
+
+
+class RepeatFilter(logging.Filter):
+    """Lets one line of a cluster through, counts those that say the same but for their numbers, and
+    after 10 minutes adds how many there were to the next one.
+
+    A cluster that is down would else be a line for each try to reach it. Errors are never counted.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._clock = clock
+        self._lock = Lock()
+        self._kept: dict[tuple[str, str, str], tuple[float, int]] = {}  # since when, how many more
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        cluster = cluster_at_work.get()
+        if not cluster or record.levelno >= logging.ERROR:
+            return True
+        text = record.getMessage()
+        key = (cluster, record.name, _NUMBER.sub("#", text))
+        now = self._clock()
+        with self._lock:
+            since, more = self._kept.get(key, (None, 0))
+            if since is not None and now - since < REPEATS_SECONDS:
+                self._kept[key] = (since, more + 1)
+                return False
+            self._kept.pop(key, None)  # the oldest one stands first
+            self._kept[key] = (now, 0)
+            if len(self._kept) > MAX_KEPT:
+                del self._kept[next(iter(self._kept))]
+        if more and since is not None:
+            minutes = max(1, round((now - since) / 60))
+            record.msg, record.args = f"{text} ({more} more like it in {minutes} min)", ()
+        return True

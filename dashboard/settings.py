@@ -172,6 +172,7 @@ LOGGING = {
         },
         "sentences": {"()": "dashboard.log_lines.SentenceFilter"},
         "flood": {"()": "dashboard.log_lines.FloodFilter"},
+        "repeats": {"()": "dashboard.log_lines.RepeatFilter"},
     },
     "formatters": {
         "line": {
@@ -185,7 +186,7 @@ LOGGING = {
         "stderr": {
             "class": "logging.StreamHandler",
             "formatter": "json" if LEASEBOARD.log_format == "json" else "line",
-            "filters": ["flood", "sentences"],
+            "filters": ["flood", "repeats", "sentences"],
         }
     },
     "root": {"handlers": ["stderr"], "level": "WARNING"},

@@ -150,6 +150,7 @@ ANSWER_WITHIN = 20.0  # seconds for all requests of one call
 MAX_EVENTS = 50  # the newest about one object
 # Seconds to wait for an overloaded server; the questions of a longer pause stay without an answer.
 MAX_HELD = 5.0
+SAID_AT = (0, 9, 99, 999)  # other namespaces that refused: a cluster may have thousands
 DEFAULT_HELD = 1.0  # seconds, after a 429 that does not say how long
 
 
@@ -248,7 +249,7 @@ class EvidenceReader:
                 ]
             node = await kube_objects.read_node(self._client, key.name, within=within)
         except NotFound as error:
-            if not _names_object(error):
+            if not _names_object(error, key.name):
                 raise
             now = self._clock()
             gone = PodFact(key=key, read_at=now, gone=True)
@@ -259,14 +260,21 @@ class EvidenceReader:
         source, namespace = place
         refusal = RefusedSource(source, self._clock(), str(error), namespace)
         if place not in self._refusals:
-            logger.info("%s cannot be read as evidence: %s", source.capitalize(), error)
+            others = sum(of is source for of, _ in self._refusals)
+            if others in SAID_AT:
+                where = f"{namespace or 'this cluster'}{f' and {others} others' if others else ''}"
+                logger.info(
+                    "%s cannot be read as evidence in %s: %s", source.capitalize(), where, error
+                )
         self._refusals[place] = refusal
         return refusal
 
 
-def _names_object(error: ApiError) -> bool:
+def _names_object(error: ApiError, name: str) -> bool:
     """Whether an answer 404 is about one object; that about a whole resource names none.
 
     Source: k8s.io/apimachinery/pkg/api/errors/errors.go (NewNotFound, NewGenericServerResponse).
+    Some servers in between pass on the sentence alone.
     """
-    return error.status.details is not None and bool(error.status.details.name)
+    details = error.status.details
+    return (details is not None and bool(details.name)) or f'"{name}" not found' in str(error)

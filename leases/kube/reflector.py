@@ -165,7 +165,8 @@ async def reflect(
         except ApiError as error:
             refused = isinstance(error, Unauthorized | Forbidden)
             detail = client.advise(error)
-            logger.warning("watch broke at resourceVersion %s: %s", reflection.version, detail)
+            at = f"watch broke at resourceVersion {reflection.version}"
+            logger.warning("%s: %s", at if reflection.version else "no list", detail)
             reflection.break_off(error)
             yield Disconnected(detail, refused)
             wanted, gone = min(error.retry_after or 0.0, MAX_RETRY_AFTER), isinstance(error, Gone)

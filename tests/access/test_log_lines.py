@@ -15,7 +15,15 @@ from django.db import connection
 
 from dashboard.access.drawing_gate import drawing_gate
 from dashboard.config import ConfigError, load
-from dashboard.log_lines import JsonFormatter, _timed, answer_with_id, current, hide
+from dashboard.log_lines import (
+    JsonFormatter,
+    RedactingFormatter,
+    _timed,
+    answer_with_id,
+    cluster_at_work,
+    current,
+    hide,
+)
 from dashboard.serving.request_threads import OneThreadPages, TooBusy
 
 
@@ -36,6 +44,19 @@ def test_a_line_is_one_object_and_holds_no_secret():
     assert (line["level"], line["logger"]) == ("WARNING", "dashboard.x")
     assert "ValueError: lost [hidden]" in line["error"]
     assert "request_id" not in line
+
+
+def test_a_line_of_a_cluster_names_it_once():
+    before = cluster_at_work.set("prod")
+    try:
+        assert line_of("watch broke")["cluster"] == "prod"
+        formatter = RedactingFormatter("{levelname}: {message}", style="{")
+        for said in ("watch broke", "prod: watch broke"):
+            record = logging.LogRecord("leases", 30, "x.py", 1, said, (), None)
+            assert formatter.format(record) == "WARNING: prod: watch broke"
+    finally:
+        cluster_at_work.reset(before)
+    assert "cluster" not in line_of("x")
 
 
 @pytest.mark.parametrize(

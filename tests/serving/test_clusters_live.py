@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 
 from tests.support.api_client import LeaseApi
@@ -99,3 +100,13 @@ def test_pages_report_an_unreachable_or_refusing_api_and_stay_up(tmp_path):
             )  # fmt: skip
             assert rows(browser, server, "a") == {}
             assert "Traceback" not in server.text
+            lines = [line for line in server.text.splitlines() if " leases.kube" in line]
+            assert lines
+            assert [line for line in lines if not re.search(r": (a|dead|shut): ", line)] == []
+            tries = 'leaseboard_watch_breaks_total{cluster="dead"} '
+            wait_for(
+                lambda: float(get(f"{server.url}/metrics")[1].partition(tries)[2].split()[0]) >= 3,
+                what="the dead cluster to be tried again",
+            )
+            (said,) = [line for line in server.text.splitlines() if ": dead: no list: " in line]
+            assert said.endswith("Check that the API server runs.")

@@ -32,6 +32,7 @@ import msgspec
 from dashboard import clock
 from dashboard.board import Problem
 from dashboard.live.publisher import ClusterHub
+from dashboard.log_lines import cluster_at_work
 from leases.apiserver.errors import Failed, Keep
 from leases.kube.backoff import Backoff
 
@@ -141,6 +142,7 @@ class Supervisor:
         may_end: Callable[[], bool] | None,
     ) -> None:
         task, cluster = place
+        cluster_at_work.set(cluster)  # for this task and those that it starts
         backoff = self._backoff()
         while True:
             began = self._monotonic()

@@ -136,6 +136,30 @@ async def test_many_questions_repeat_a_refusal_only_while_it_is_on_its_way(
     assert len(cluster.requests) <= AT_ONCE
 
 
+async def test_a_pod_that_is_gone_is_no_refusal_also_where_the_sentence_alone_says_so(
+    cluster: ScriptedServer, reader: EvidenceReader, caplog: pytest.LogCaptureFixture
+) -> None:
+    cluster.script("verb", answer(404, status(404, "NotFound", 'pods "web-0" not found')))
+    with caplog.at_level(logging.INFO):
+        (fact,) = await reader.answer([POD])
+    assert isinstance(fact, PodFact)
+    assert fact.gone
+    assert caplog.messages == []
+
+
+async def test_the_log_counts_the_namespaces_that_refuse(
+    cluster: ScriptedServer, reader: EvidenceReader, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO):
+        for number in range(12):
+            cluster.script("verb", FORBIDDEN)
+            await reader.answer([Question(Source.PODS, ObjectName(f"ns-{number}", "web-0"))])
+    assert [line.partition(":")[0] for line in caplog.messages] == [
+        "Pods cannot be read as evidence in ns-0",
+        "Pods cannot be read as evidence in ns-9 and 9 others",
+    ]
+
+
 async def test_a_refusal_in_one_namespace_says_nothing_of_another(
     cluster: ScriptedServer, reader: EvidenceReader
 ) -> None:
