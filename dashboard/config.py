@@ -78,6 +78,7 @@ MAX_RETENTION_DAYS = 36_500  # a million days ago is before Python's first date
 MAX_DRAIN_SECONDS = 600
 MAX_COUNT = 10**12
 MAX_SECONDS = 366 * 24 * 3600
+MAX_HSTS_SECONDS = 2 * MAX_SECONDS
 MAX_MILLISECONDS = 3_600_000
 MIN_SECRET_KEY = 32
 MAX_HEADER = 60  # characters of a header's name
@@ -134,6 +135,10 @@ def read_count(value: str) -> int:
 
 def read_seconds(value: str) -> int:
     return _number(value, "seconds", 1, MAX_SECONDS)
+
+
+def read_hsts_seconds(value: str) -> int:
+    return _number(value, "seconds", 0, MAX_HSTS_SECONDS)
 
 
 def read_milliseconds(value: str) -> int:
@@ -337,6 +342,15 @@ class Config:
     )
     https: bool = _setting(
         read_flag, False, "true behind TLS: secure cookies, HSTS and redirects to https"
+    )
+    hsts_seconds: int = _setting(
+        read_hsts_seconds, 3600, "with HTTPS: how long browsers remember to use https alone; 0: not"
+    )
+    hsts_subdomains: bool = _setting(
+        read_flag, False, "with HTTPS: true: browsers use https alone for all subdomains too"
+    )
+    hsts_preload: bool = _setting(
+        read_flag, False, "with HTTPS: true: browsers may list this host before its first visit"
     )
     proxy_addresses: tuple[Network, ...] = _setting(
         read_networks, (), "addresses of the proxy that signs people in by its headers"

@@ -40,7 +40,7 @@ PLAIN_SETTINGS = {
     "proxy_user_header", "proxy_groups_header", "proxy_roles", "metrics_elections",
     "reason_required", "read_only", "impersonate", "abandoned_seconds", "slow_seconds",
     "slow_statement_ms", "log_format", "drain_seconds", "retention_days", "retention_rows",
-    "reliability_days", "print_links",
+    "reliability_days", "print_links", "hsts_seconds", "hsts_subdomains", "hsts_preload",
 }  # fmt: skip
 SECRETS_OF_RECEIVERS = {"url", "secret", "password"}
 PLAIN_OF_RECEIVERS = {"host", "port", "security", "username", "sender", "to"}

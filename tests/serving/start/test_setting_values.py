@@ -34,6 +34,9 @@ WRONG = {
     "METRICS_TOKEN": [f"{SECRET} x", f"{SECRET}\n", f"{SECRET}é"],
     "ALLOWED_HOSTS": ["", " , ", "http://x.example", "x.example:8000", "a/b", "x y", "é*", "[::1"],
     "URL": ["leases.example.com", "ftp://leases.example.com", "https://leases.example.com/board"],
+    "HSTS_SECONDS": ["-1", "1e9", "99999999999", "a day"],
+    "HSTS_SUBDOMAINS": ["", "perhaps"],
+    "HSTS_PRELOAD": ["on"],
     "PRINT_LINKS": ["", "true", "Terminal"],
     "TRUSTED_ORIGINS": [
         "https://", "https://x/path", f"https://u:{SECRET}@x", "https://x:port", "x.example",

@@ -1,0 +1,41 @@
+"""What browsers are told to remember about https, and for how long."""
+
+from __future__ import annotations
+
+import urllib.request
+
+import pytest
+
+from tests.support.processes import manage, serving
+
+HTTPS = {"LEASEBOARD_HTTPS": "true"}
+YEAR = {
+    "LEASEBOARD_HSTS_SECONDS": "31536000",
+    "LEASEBOARD_HSTS_SUBDOMAINS": "true",
+    "LEASEBOARD_HSTS_PRELOAD": "true",
+}
+
+
+@pytest.mark.parametrize(
+    ("settings", "sent"),
+    [
+        (HTTPS, "max-age=3600"),
+        (HTTPS | YEAR, "max-age=31536000; includeSubDomains; preload"),
+        (HTTPS | {"LEASEBOARD_HSTS_SECONDS": "0"}, None),
+        (YEAR, None),
+    ],
+)
+def test_a_browser_remembers_what_the_settings_say(tmp_path, settings, sent):
+    with serving(tmp_path / "data", "--no-demo", **settings) as server:
+        request = urllib.request.Request(
+            f"{server.url}/sign-in/", headers={"X-Forwarded-Proto": "https"}
+        )
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            assert answer.headers["Strict-Transport-Security"] == sent
+
+
+def test_the_check_of_a_deployment_accepts_the_mild_default(tmp_path):
+    done = manage(tmp_path / "data", "check", "--deploy", "--fail-level", "WARNING", **HTTPS)
+    assert (done.returncode, done.stdout) == (
+        0, "System check identified no issues (2 silenced).\n",
+    ), done.stderr  # fmt: skip
