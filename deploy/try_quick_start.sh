@@ -16,7 +16,7 @@ end() {
   rm -rf "$scratch"
 }
 trap end EXIT
-git ls-files -z | xargs -0 cp --parents -t "$scratch" --
+git -c safe.directory="$PWD" ls-files -z | xargs -0 cp --parents -t "$scratch" --
 command=$(awk '/^## Quick start/ {on = 1} on && /^    / {print substr($0, 5); exit}' README.md)
 test -n "$command"
 free_port() { python3 -c 'import socket; one = socket.socket(); one.bind(("127.0.0.1", 0)); print(one.getsockname()[1])'; }
