@@ -8,10 +8,13 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
+import yaml
+from django.db.backends.postgresql.features import DatabaseFeatures
 
 from dashboard.config import PREFIX, Config
 from leases.domain.change import ChangeType
 from leases.history.export import FIELDS
+from tests.deploy.schemas import VERSIONS
 
 ROOT = Path(__file__).resolve().parent.parent
 OPERATIONS = (ROOT / "docs" / "operations.md").read_text()
@@ -24,6 +27,21 @@ MADE_AT_RUN_TIME = {"static/"}
 def test_every_setting_is_documented():
     named = set(re.findall(rf"^\| `({PREFIX}\w+)`", OPERATIONS, re.MULTILINE))
     assert named == {PREFIX + field.name.upper() for field in fields(Config)}
+
+
+def test_the_supported_versions_are_those_that_are_tested_or_refused():
+    text = (ROOT / "README.md").read_text()
+    said = dict(
+        re.findall(r"^\| (Python|Kubernetes|PostgreSQL) \| ([^|;]+?) *[|;]", text, re.MULTILINE)
+    )
+    workflow = yaml.safe_load((ROOT / ".github/workflows/tests.yml").read_text())
+    pythons = workflow["jobs"]["checks"]["strategy"]["matrix"]["python"]
+    (oldest,) = DatabaseFeatures.minimum_database_version  # Django refuses an older one
+    assert said == {
+        "Python": f"{pythons[0]} to {pythons[-1]}",
+        "Kubernetes": f"{VERSIONS[0]} to {VERSIONS[-1]}",
+        "PostgreSQL": f"{oldest} or newer",
+    }
 
 
 def test_every_command_is_documented():
