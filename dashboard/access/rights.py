@@ -86,7 +86,7 @@ def right_of_socket(scope: Mapping[str, Any], cluster: str) -> Right:
     if not keys:
         return right_of_user(scope["user"], scope.get("session"))
     try:
-        return WallRight(open_link(keys[0], cluster=cluster).pk, cluster)
+        return WallRight(open_link(keys[-1], cluster=cluster).pk, cluster)
     except WallLinkClosed as error:
         raise AccessRefused(str(error)) from error
 

@@ -10,6 +10,7 @@ a code and a reason.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import ExitStack
 from typing import Any, Protocol, cast
 from urllib.parse import urlparse
 
@@ -60,6 +61,8 @@ UNKNOWN = 4404
 BAD_MESSAGE = 4400
 FAILED = 1011
 BUSY = 1013  # the page tries again
+CLOSE_SECONDS = 2.0  # in which the other end must make room for the close frame
+NOT_FOR_WALLS = "A wall link opens its wall alone. Sign in, or send an API token, to read the feed."
 GATHER = 0.02  # seconds in which changes gather into one frame
 
 
@@ -79,8 +82,27 @@ def _live_board() -> LiveBoard:
 class ClusterConsumer(AsyncWebsocketConsumer):
     """Open for whoever may read the cluster, and run one task that sends."""
 
+    FOR_WALLS = False  # whether a wall link may open it
     right: Right
     ended = ""  # why the right to read has ended
+    closing = False
+    given_up = False  # the other end takes no close frame
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        self.open = ExitStack()  # gives back what the connection took
+        self.sender: asyncio.Task[None] | None = None
+        self.dispatching = asyncio.current_task()
+        self.closed = asyncio.Event()
+        try:
+            await super().__call__(scope, receive, send)
+        except asyncio.CancelledError:
+            if not self.given_up:
+                raise
+        finally:  # also when a handler raises: Channels then calls no `disconnect`
+            self.open.close()
+            if self.sender is not None:
+                self.sender.cancel()
+                await asyncio.gather(self.sender, return_exceptions=True)
 
     async def connect(self) -> None:
         # Accept first: a browser sees 1006 instead of the code when a socket is refused.
@@ -90,6 +112,8 @@ class ClusterConsumer(AsyncWebsocketConsumer):
         name = self.scope["url_route"]["kwargs"]["cluster"]
         try:
             self.right = await database_sync_to_async(right_of_socket)(self.scope, name)
+            if isinstance(self.right, WallRight) and not self.FOR_WALLS:
+                raise AccessRefused(NOT_FOR_WALLS)
         except AccessRefused as error:
             if late:
                 await answer_401(self.base_send, str(error))
@@ -102,34 +126,39 @@ class ClusterConsumer(AsyncWebsocketConsumer):
             raise
         if late:
             await self.accept()
-        running = _live_board()
-        hub = running.publisher.hubs.get(name)
+        hub = _live_board().publisher.hubs.get(name)
         if hub is None:
             await self.close(code=UNKNOWN)
-            return
-        if not running.publisher.sockets.take(self.right):
+        elif not self._take_part(hub):
             await self.close(code=BUSY, reason=TOO_MANY)
-            return
+
+    def _take_part(self, hub: ClusterHub) -> bool:
+        """Count the socket and begin to send; False when its owner has too many."""
+        running = _live_board()
+        if not running.publisher.sockets.take(self.right):
+            return False
+        self.open.callback(running.publisher.sockets.give_back, self.right)
         if isinstance(self.right, WallRight):
             running.link_use.note(self.right.link_id)
         self.join(hub)
+        self.open.callback(self.leave)
         self.sender = asyncio.create_task(self._relay_or_close(hub))
-        self.grant = running.rights.add(self.right, self._end)
+        self.open.callback(running.rights.remove, running.rights.add(self.right, self._end))
+        return True
 
-    async def disconnect(self, code: int) -> None:
-        sender: asyncio.Task[None] | None = getattr(self, "sender", None)
-        if sender is not None:
-            running_board().rights.remove(self.grant)
-            _live_board().publisher.sockets.give_back(self.right)
-            self.leave()
-            sender.cancel()
-            await asyncio.gather(sender, return_exceptions=True)
+    async def close(self, code: int | bool | None = None, reason: str | None = None) -> None:
+        """Only the first call counts: a second close frame is an error."""
+        if not self.closing:
+            self.closing = True
+            await super().close(code=code, reason=reason)
+            self.closed.set()
 
     def _end(self, reason: str) -> None:
         """Stop sending, then close with the reason."""
         self.ended = reason
         self.leave()
-        self.sender.cancel()
+        if self.sender is not None:
+            self.sender.cancel()
 
     async def _relay_or_close(self, hub: ClusterHub) -> None:
         """Relay until the right ends; close after a failure, so that the page connects again."""
@@ -138,12 +167,25 @@ class ClusterConsumer(AsyncWebsocketConsumer):
         except asyncio.CancelledError:
             if not self.ended:
                 raise
-            await self.close(code=REFUSED, reason=self.ended)
+            await self._close_ended()
         except OSError:  # the browser went away in the middle of a frame
             pass
         except Exception as error:
+            if self.closing:
+                return
             hub.failed("socket", error)
             await self.close(code=FAILED)
+
+    async def _close_ended(self) -> None:
+        """Hang up on who does not read: nothing that waits for him may be read later."""
+        try:
+            async with asyncio.timeout(CLOSE_SECONDS):
+                await self.close(code=REFUSED, reason=self.ended)
+                await self.closed.wait()
+        except TimeoutError:
+            self.given_up = True
+            if self.dispatching is not None:
+                self.dispatching.cancel()
 
     def join(self, hub: ClusterHub) -> None:
         raise NotImplementedError
@@ -158,18 +200,21 @@ class ClusterConsumer(AsyncWebsocketConsumer):
 class PageConsumer(ClusterConsumer):
     """Send one open page what changes in what it shows."""
 
+    FOR_WALLS = True
     WALL_PARTS = frozenset({"tile"})
 
     def join(self, hub: ClusterHub) -> None:
         self.hub = hub
-        self.reader = PageReader(hub, _live_board().drawings)
+        of_wall = isinstance(self.right, WallRight)
+        query = self.scope["query_string"].decode("latin-1") if of_wall else None
+        self.reader = PageReader(hub, _live_board().drawings, wall=query)
         hub.pages.add(self.reader)
 
     def leave(self) -> None:
         self.hub.pages.discard(self.reader)
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
-        if not hasattr(self, "reader") or self.ended:
+        if not hasattr(self, "reader") or self.ended or self.closing:
             return
         try:
             show = read_show(text_data or "")

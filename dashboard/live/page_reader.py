@@ -22,10 +22,12 @@ from dashboard.live.shared_drawings import (
     looks_alike,
 )
 from dashboard.pages.nodes import NodeGrid
-from dashboard.parts.lease_filter import LeaseFilter, read_filter, wants
+from dashboard.pages.wall import TICKER, has_tile
+from dashboard.parts.lease_filter import LeaseFilter, Matcher, read_filter, wants
 from dashboard.parts.lease_row import numbers
 from dashboard.parts.url_parameters import BadFilter
 from dashboard.watched_cluster import Grouping
+from leases.domain.change import identity
 from leases.domain.figures import is_in_trouble
 from leases.domain.lease import ObjectName
 from leases.domain.watched_times import Connection, ConnectionState
@@ -55,10 +57,13 @@ class HubView(ClusterFeed):
 
 
 class ShownFeed:
-    """`number` is that of the last change that the page has; None: it shows none."""
+    """`number` is that of the last change that the page has; None: it shows none. `most` limits the
+    lines: a wall draws its newest alone.
+    """
 
-    def __init__(self, hub: HubView) -> None:
+    def __init__(self, hub: HubView, most: int | None = None) -> None:
         self._hub = hub
+        self._most = most
         self._form = "line"
         self.number: int | None = None
 
@@ -88,6 +93,8 @@ class ShownFeed:
         self.number = self._hub.seq
         if self._form == "number":
             return {"changes": len(fresh)}, lacks_more
+        if self._most is not None:
+            fresh = fresh[-self._most :]
         form = shared_drawings.CHANGES[self._form]
         lines = [shared_drawings.render_change(change, form, now) for _, change in fresh]
         return {"feed": lines}, lacks_more
@@ -98,6 +105,9 @@ class ShownFeed:
         if self.number is None or form is None:
             return []
         fresh = [change for at, change in self._hub.explained if at > turn]
+        if self._most is not None:
+            newest = {identity(change) for _, change in tuple(self._hub.recent)[-self._most :]}
+            fresh = [change for change in fresh if identity(change) in newest]
         return [shared_drawings.render_change(change, form, now) for change in fresh]
 
 
@@ -195,9 +205,12 @@ def is_live(connection: Connection) -> bool:
 
 
 class PageReader:
-    """What one page shows and what it still lacks, without its socket."""
+    """What one page shows and what it still lacks, without its socket.
 
-    def __init__(self, hub: HubView, drawings: Drawings) -> None:
+    `wall` is the query of a wall: its reader gets what a wall of that filter draws, nothing else.
+    """
+
+    def __init__(self, hub: HubView, drawings: Drawings, *, wall: str | None = None) -> None:
         self.number = next(_numbers)
         self._hub = hub
         self._drawings = drawings
@@ -209,7 +222,8 @@ class PageReader:
         self._heard = False
         self._live = is_live(hub.store.connection)
         self._incident_turn = hub.incident_turn
-        self._feed = ShownFeed(hub)
+        self._feed = ShownFeed(hub, None if wall is None else TICKER)
+        self._has_tile = None if wall is None else self._tiles_of(wall)
         self._known_move: int | None = None  # the number of the last move that the page knows of
         self._refetch = False
         self._elsewhere = Elsewhere(None, hub.activity)
@@ -224,6 +238,12 @@ class PageReader:
         self._urgent = True
         self._answers_show = False
         self.wake = asyncio.Event()
+
+    def _tiles_of(self, query: str) -> Matcher:
+        wanted = _read(query)
+        if wanted is None:
+            return lambda _: False  # the wall shows the mistake in its filter, and no tile
+        return has_tile(wanted, lambda one: one.key in self._flaps)
 
     def show(self, wanted: Show) -> None:
         """Note what the page shows, and send all of it once as it is now."""
@@ -353,9 +373,13 @@ class PageReader:
         as_of = store.connection.as_of(now)
         self._note_flapping(as_of)
         for part, shown in self._sent.items():
-            for key in self._in_turn(part, shown):
+            for key in tuple(self._in_turn(part, shown)):
                 before, after = shown[key], store.get(key)
                 if after is before and (part, key) not in self._unsent:
+                    continue
+                if after is not None and self._has_tile and not self._has_tile(after):
+                    gone.append(str(key))
+                    del shown[key]  # once it has a tile again, the wall draws and names it
                     continue
                 if after is None:
                     gone.append(str(key))

@@ -45,8 +45,8 @@ CONTENT_TYPES = {
 }
 DESCRIPTION = (
     "All of it is read by GET. Times are RFC 3339 in UTC with microseconds; a value that does not "
-    "exist is null. The WebSocket /c/{cluster}/live/changes/ sends changes as they happen; "
-    "docs/api.md describes its frames."
+    "exist is null. The WebSocket /c/{cluster}/live/changes/ sends changes as they happen, to "
+    "people who are signed in and to API tokens; docs/api.md describes its frames."
 )
 REFUSALS = {
     "400": ("A parameter cannot be used.", "BadRequest", "application/json"),

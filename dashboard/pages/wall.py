@@ -20,7 +20,7 @@ from dashboard.parts.flapping import flappers_of
 from dashboard.parts.formatting import counted, stopwatch
 from dashboard.parts.incident_line import IncidentLine, incident_line, said_cause
 from dashboard.parts.key_figures import Counts, calm, of_kind, unexcused
-from dashboard.parts.lease_filter import LeaseFilter, find, read_filter, wants
+from dashboard.parts.lease_filter import LeaseFilter, Matcher, find, read_filter, wants
 from dashboard.parts.lease_row import wall_tile
 from dashboard.parts.list_controls import says
 from dashboard.parts.url_parameters import BadFilter
@@ -192,14 +192,7 @@ def _lanes(
 
     `beyond` counts the trouble that has no tile on the page: the page adds what it hides itself.
     """
-    wanted = LeaseFilter(
-        text=wanted.text,
-        namespace=wanted.namespace,
-        kinds=wanted.kinds or (Kind.ELECTION,),
-        phases=wanted.phases,
-        flapping=wanted.flapping,
-        abandoned=wanted.abandoned or "false",
-    )
+    wanted = _of_lanes(wanted)
     found = find(
         store, wanted.replace(limit=LANES + len(incidents.covered)), flapping=flappers
     ).page
@@ -213,6 +206,26 @@ def _lanes(
         "beyond": " ".join(str(beyond[word]) for word in WORDS),
         "rest": more(rest) if bad.total() > rows else "",
     }
+
+
+def _of_lanes(wanted: LeaseFilter) -> LeaseFilter:
+    return LeaseFilter(
+        text=wanted.text,
+        namespace=wanted.namespace,
+        kinds=wanted.kinds or (Kind.ELECTION,),
+        phases=wanted.phases,
+        flapping=wanted.flapping,
+        abandoned=wanted.abandoned or "false",
+    )
+
+
+def has_tile(wanted: LeaseFilter, flaps: Matcher) -> Matcher:
+    """Whether a wall of this filter has a tile for a Lease, if there is room: as a lane, or beside
+    them as another kind in trouble.
+    """
+    lanes = _of_lanes(wanted)
+    matches = wants(lanes, flaps)
+    return lambda one: matches(one) or (one.kind not in lanes.kinds and (_bad(one) or flaps(one)))
 
 
 def _tiles(

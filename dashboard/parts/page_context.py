@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from typing import Any
-from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponseBase
 from django.urls import reverse
@@ -45,8 +44,8 @@ def page(request: HttpRequest) -> dict[str, Any]:
     }
     if cluster is not None:
         context["as_of"] = cluster.as_of(context["server_time"])
-        key = request.GET.get(PARAMETER)
-        query = "?" + urlencode({PARAMETER: key}) if key else ""
+        # A wall's socket draws by the filter of the wall.
+        query = f"?{request.GET.urlencode()}" if PARAMETER in request.GET else ""
         context["live_url"] = f"/c/{cluster.name}/live/page/{query}"
         context["wall_url"] = reverse("wall", args=[cluster.name])
     return context

@@ -118,6 +118,45 @@ async def test_strangers_guests_and_other_sites_are_refused(filled, path, operat
     assert await closed_with(socket(path + "?key=1:forged", AnonymousUser())) == 4403
 
 
+async def test_a_message_that_cannot_be_handled_leaves_no_socket_behind(
+    filled, operator, monkeypatch
+):
+    def failing(*_given: object) -> None:
+        raise ValueError("no page")
+
+    monkeypatch.setattr("dashboard.live.page_reader.PageReader.show", failing)
+    monkeypatch.setattr("dashboard.live.publisher.MAX_SOCKETS", 1)
+    for _ in range(3):
+        one = socket("/c/a/live/page/", operator)
+        await one.connect()
+        await one.say("{}")
+        with pytest.raises(ValueError, match="no page"):
+            await one.wait()
+    assert not filled.publisher.hubs["a"].pages
+    assert not filled.rights.rights
+
+
+async def test_a_socket_that_cannot_be_registered_leaves_nothing_behind(
+    filled, operator, monkeypatch
+):
+    def failing(*_given: object) -> None:
+        raise ValueError("no reader")
+
+    monkeypatch.setattr("dashboard.live.publisher.MAX_SOCKETS", 1)
+    with monkeypatch.context() as patch:
+        patch.setattr(filled.rights, "add", failing)
+        for _ in range(2):
+            one = socket("/c/a/live/changes/", operator)
+            await one.connect()
+            with pytest.raises(ValueError, match="no reader"):
+                await one.wait()
+    assert not filled.publisher.hubs["a"].feeds
+    one = socket("/c/a/live/changes/", operator)
+    await one.connect()
+    await one.hear()
+    await one.leave()
+
+
 async def test_a_wall_link_hears_changes_and_tiles_but_no_rows(filled):
     key = await wall_key("a")
     one = socket(f"/c/a/live/page/?key={key}", AnonymousUser())
@@ -192,8 +231,9 @@ async def test_one_account_has_so_many_sockets_and_others_have_theirs(
     for one in open_ones:
         await one.connect()
     assert await closed_with(socket("/c/a/live/changes/", operator)) == 1013
-    wall = socket(f"/c/a/live/changes/?key={await wall_key('a')}", AnonymousUser())
+    wall = socket(f"/c/a/live/page/?key={await wall_key('a')}", AnonymousUser())
     await wall.connect()
+    await wall.say("{}")
     await wall.hear()
     await open_ones[0].leave()
     again = socket("/c/a/live/changes/", operator)

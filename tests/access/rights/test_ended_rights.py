@@ -19,6 +19,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from dashboard.access import api_tokens, links, rights, rights_watch
+from dashboard.live import consumers
 from tests.support.api_client import LeaseApi
 from tests.support.processes import serving
 from tests.support.programs import people
@@ -39,8 +40,7 @@ OF_USERS: dict[str, Kind] = {
     "page with all heartbeats": (PAGE, {"field": "none"}),
     "page that shows nothing": (PAGE, {}),
 }
-OF_WALLS = {
-    "feed": (FEED, {}),
+OF_WALLS: dict[str, Kind] = {
     "wall with tiles": (PAGE, {"show": {"tile": [LEASE]}}),
     "wall with changes": (PAGE, {"feed": 1}),
     "wall with all heartbeats": (PAGE, {"field": "none"}),
@@ -193,9 +193,14 @@ async def test_the_right_of_a_token_ends_on_every_socket(house, ended):
     assert json.loads(answer.body)["detail"] == reason
 
 
+async def test_a_wall_link_opens_no_feed(house):
+    who = house.people["still there on a wall"]
+    assert await refusal(house, (FEED, {}), who) == (4403, consumers.NOT_FOR_WALLS)
+
+
 async def test_a_wall_link_opens_no_socket_of_another_cluster(house):
     who = house.people["still there on a wall"]
-    url = f"{house.server.url}/c/%s/live/changes/?key={who['key']}".replace("http", "ws", 1)
+    url = f"{house.server.url}/c/%s/live/page/?key={who['key']}".replace("http", "ws", 1)
     for cluster in ("nowhere", "other"):
         async with connect(url % cluster, compression=None) as socket:
             assert await closing_of(socket) == (4403, links.OTHER_CLUSTER)
@@ -218,7 +223,7 @@ def test_rights_are_looked_at_often_enough():
 
 def test_every_reason_fits_into_a_close_frame():
     said = [value for name, value in vars(rights).items() if name.isupper()]
-    said += [links.UNKNOWN, links.OTHER_CLUSTER, links.OUTDATED]
+    said += [consumers.NOT_FOR_WALLS, links.UNKNOWN, links.OTHER_CLUSTER, links.OUTDATED]
     said += [reason for _, reason in (*WALLS.values(), *TOKENS.values())]
     said += [api_tokens.UNKNOWN, api_tokens.INACTIVE]
     assert max(len(one.encode()) for one in said if isinstance(one, str)) <= 123

@@ -132,7 +132,7 @@ async def test_sign_out_and_revoke_close_sockets_at_once(house):
     admin = cookie_keeper()
     press_button(admin, server.printed("Sign in"))
     async with AsyncExitStack() as stack:
-        walls = [await house.open((path, {}), reported["lobby"]) for path in (FEED, PAGE)]
+        walls = [await house.open((path, {}), reported["lobby"]) for path in (PAGE, PAGE)]
         pages = [await house.open((path, {}), reported["olga"]) for path in (FEED, PAGE)]
         for socket in (*walls, *pages):
             await stack.enter_async_context(socket)
