@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import resource
+import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, cast
 
@@ -181,3 +182,95 @@ class Connections:
         self.end(one)
         self.cut += 1
         one.cut()
+
+
+UNREAD_BYTES = 64 * MIB
+SLOW_SECONDS = 1.0
+CONNECTION_BYTES = 96 * KIB  # that a client who does not read takes beside the pieces it waits for
+
+
+class SlowReader(Cuttable, Protocol):
+    """Who must take what was written before more is written to him."""
+
+    def give_up(self) -> bool:
+        """End it, or cut it at once. Returns whether it still has to take the news of its end."""
+
+
+@dataclass(frozen=True)
+class SlowReadertes:
+    """What waits for one client since when; `own` bytes are beside the pieces."""
+
+    own: int
+    pieces: list[bytes]
+    since: float
+
+
+class Unread:
+    """The bytes that wait for all clients of a port who do not read: one budget for all.
+
+    Beyond it ends who has taken nothing for the longest time; where nobody was slow for a moment
+    yet, the one who would wait next. Bytes that wait for several clients count once.
+    """
+
+    def __init__(self, limit: int = UNREAD_BYTES) -> None:
+        self.limit = limit
+        self.bytes = 0
+        self.given_up = 0
+        self._waiting: dict[SlowReader, SlowReadertes] = {}  # who waits longest first
+        self._leaving: dict[SlowReader, None] = {}
+        self._readers: dict[int, int] = {}  # how many wait for the piece of this id
+
+    def begin(self, reader: SlowReader, pieces: Iterable[bytes], *, more: int = 0) -> None:
+        """The client must take what it has before it gets these, for which `more` bytes are kept
+        beside.
+        """
+        waits = SlowReadertes(CONNECTION_BYTES + more, list(pieces), time.monotonic())
+        self._waiting[reader] = waits
+        self.bytes += waits.own
+        for piece in waits.pieces:
+            self._keep(piece)
+        self._relieve(reader)
+
+    def add(self, reader: SlowReader, piece: bytes) -> None:
+        """One more waits for a client."""
+        if reader in self._waiting:
+            self._waiting[reader].pieces.append(piece)
+            self._keep(piece)
+            self._relieve(reader)
+
+    def end(self, reader: SlowReader) -> None:
+        """The client took something, or went."""
+        self._leaving.pop(reader, None)
+        if reader in self._waiting:
+            waits = self._waiting.pop(reader)
+            self.bytes -= waits.own
+            for piece in waits.pieces:
+                self._drop(piece)
+
+    def _keep(self, piece: bytes) -> None:
+        known = self._readers.get(id(piece), 0)
+        self._readers[id(piece)] = known + 1
+        if not known:
+            self.bytes += len(piece)
+
+    def _drop(self, piece: bytes) -> None:
+        left = self._readers[id(piece)] - 1
+        if left:
+            self._readers[id(piece)] = left
+        else:
+            del self._readers[id(piece)]
+            self.bytes -= len(piece)
+
+    def _relieve(self, latest: SlowReader) -> None:
+        while self.bytes > self.limit and self._waiting:
+            slowest, waits = next(iter(self._waiting.items()))
+            if time.monotonic() - waits.since < SLOW_SECONDS and latest in self._waiting:
+                slowest = latest
+            self.end(slowest)
+            self.given_up += 1
+            if slowest.give_up():
+                self._leaving[slowest] = None
+        while len(self._leaving) * CONNECTION_BYTES > self.limit:
+            oldest = next(iter(self._leaving))
+            del self._leaving[oldest]
+            oldest.cut()

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 import uvicorn
 from uvicorn.server import ServerState
 
-from leases.listener.limits import Connections, Limits
+from leases.listener.limits import Connections, Limits, Unread
 
 logger = logging.getLogger(__name__)
 
@@ -140,6 +140,7 @@ class ListeningState(ServerState):
     def __init__(self, limits: Limits) -> None:
         super().__init__()
         self.book = Connections(limits)
+        self.unread = Unread()
 
 
 class ListeningServer(uvicorn.Server):

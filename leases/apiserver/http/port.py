@@ -14,7 +14,7 @@ import socket
 import sqlite3
 import ssl
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -32,9 +32,9 @@ from cryptography.x509.oid import NameOID
 from leases.apiserver.codec.yaml_output import to_yaml
 from leases.apiserver.errors import Failed
 from leases.apiserver.storage.journal import FILE_NAME
-from leases.listener.limits import KIB, MIB, ClosingTransport, Limits
+from leases.listener.limits import KIB, MIB, ClosingTransport, Limits, SlowReader
 from leases.listener.protocol import LimitedProtocol
-from leases.listener.server import ListeningServer
+from leases.listener.server import ListeningServer, ListeningState
 from leases.private_files import write_private
 
 LIMITS = Limits(
@@ -50,6 +50,7 @@ LIMITS = Limits(
     large_bytes=64 * KIB,
     large=256,
 )
+WATCH_BUFFER = 16 * KIB  # bytes that the transport of an open watch keeps unread
 LATE = "leaseboard.late"
 # Source: Go's net/http, validMethod.
 _TOKEN = re.compile(rb"[-!#$%&'*+.^_`|~0-9A-Za-z]+")
@@ -85,6 +86,10 @@ class Protocol(LimitedProtocol):
 
     _unknown_method = ""
 
+    def __init__(self, config: uvicorn.Config, server_state: ListeningState, **more: Any) -> None:
+        super().__init__(config, server_state, **more)
+        self.unread = server_state.unread
+
     def wrap(self, transport: asyncio.BaseTransport) -> Joined:
         self.joined = Joined(transport)
         return self.joined
@@ -95,7 +100,24 @@ class Protocol(LimitedProtocol):
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
-        self.scope["leaseboard.cut"] = self.cut  # type: ignore[typeddict-unknown-key]
+        self.scope["leaseboard.connection"] = self  # type: ignore[typeddict-unknown-key]
+
+    def keep_little(self) -> None:
+        """Let the transport keep little: from here on, answers are written in pieces."""
+        self.transport.set_write_buffer_limits(high=WATCH_BUFFER)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the client must take what was written before it gets more."""
+        return self.flow.write_paused
+
+    async def room(self, reader: SlowReader, pieces: Iterable[bytes], *, more: int = 0) -> None:
+        """Wait until it has. Meanwhile these pieces wait for it; `more` bytes are kept beside."""
+        self.unread.begin(reader, pieces, more=more)
+        try:
+            await self.flow.drain()
+        finally:
+            self.unread.end(reader)
 
     def cut(self) -> None:
         """Drop the connection at once, and everything that the client has not read."""

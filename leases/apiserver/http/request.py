@@ -28,6 +28,7 @@ Headers = list[tuple[bytes, bytes]]
 
 TEXT = "text/plain; charset=utf-8"
 GZIP_FROM = 128 * 1024
+PIECE_BYTES = 64 * 1024  # one write to a connection
 _ALL_WARNINGS, _ONE_WARNING = 4096, 256
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _BAD_ESCAPE = re.compile(rb"%(?![0-9a-fA-F]{2})")
@@ -169,7 +170,12 @@ class Request:
             headers += [(b"content-encoding", b"gzip"), (b"vary", b"Accept-Encoding")]
         headers.append((b"content-length", str(len(body)).encode()))
         await self.send({"type": "http.response.start", "status": status, "headers": headers})
-        await self.send({"type": "http.response.body", "body": body})
+        if len(body) > PIECE_BYTES:
+            answer = LargeAnswer(self, body)
+            del body
+            await answer.send()
+        else:
+            await self.send({"type": "http.response.body", "body": body})
 
     async def answer_value(self, status: int, value: Any, output: Output) -> None:
         pretty = wants_pretty(self.query.get("pretty"), self.header(b"user-agent"), output)
@@ -187,6 +193,32 @@ class Request:
         if error.retry_after is not None:
             more.append((b"retry-after", str(int(error.retry_after)).encode()))
         await self.answer(error.status.code, body, output.media_type, more)
+
+
+class LargeAnswer:
+    """A large answer on its way to a client. The transport would copy all of it."""
+
+    def __init__(self, request: Request, body: bytes) -> None:
+        self._connection = request.scope["leaseboard.connection"]
+        self._send = request.send
+        self._body = body
+
+    async def send(self) -> None:
+        """Send it as the client reads it."""
+        size = len(self._body)
+        for start in range(0, size, PIECE_BYTES):
+            if self._connection.is_full:
+                await self._connection.room(self, (self._body,))
+            piece, more = self._body[start : start + PIECE_BYTES], start + PIECE_BYTES < size
+            await self._send({"type": "http.response.body", "body": piece, "more_body": more})
+
+    def cut(self) -> None:
+        self._body = b""
+        self._connection.cut()
+
+    def give_up(self) -> bool:
+        self.cut()
+        return False
 
 
 def _usual_headers(audit: bytes, content_type: str) -> Headers:

@@ -3,20 +3,20 @@
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from leases.apiserver.codec.go_json import dumps
 from leases.apiserver.codec.protobuf import encode_event
 from leases.apiserver.errors import Failed, log_failure
 from leases.apiserver.http.options import Selector
+from leases.apiserver.http.request import PIECE_BYTES
 from leases.apiserver.resources import Resource
 from leases.apiserver.storage.journal import Event, Version, version_of
+from leases.listener.limits import Unread
 
 logger = logging.getLogger(__name__)
 QUEUE_BYTES = 8 * 1024 * 1024
-# Bytes that one write to a connection has: only this much is copied for a watcher.
-PIECE_BYTES = 64 * 1024
 BOOKMARK_EVERY = 60.0
 # In the last two seconds before its timeout a watcher gets a bookmark about once a second.
 BOOKMARK_BEFORE_END = 2.0
@@ -111,6 +111,12 @@ class Watcher:
         self.next_bookmark: float | None = None
         self.bookmark: Callable[..., bytes] | None = None
         self.on_cut: Callable[[], None] = lambda: None
+        self.unread: Unread | None = None  # while the client must take what it has
+        self.sending = b""
+        self.kept_bytes = 0  # of what is not sent yet of its beginning
+        self.in_line = False  # whether the client has the beginning of a line
+        self.gone: Callable[[], bytes] | None = None  # the line that says so
+        self.given_up = False
         self.ended = False
         self.render = render
         self.lines = render if isinstance(render, Lines) and selector.empty else None
@@ -134,12 +140,38 @@ class Watcher:
         self._awake.set()
         if len(self._queue) > 1 and self._queued > QUEUE_BYTES:
             self.cut()
+        elif self.unread is not None:
+            self.unread.add(self, piece)
 
     def cut(self) -> None:
         """Drop the watch; the client must open a new one."""
-        self._queue.clear()
+        self._clear()
         self.end()
         self.on_cut()
+
+    def give_up(self) -> bool:
+        """Drop what waits for a client that is too slow, and tell it Gone; inside of a line it
+        could not be told.
+        """
+        self.given_up = True
+        if self.in_line or self.gone is None:
+            self.cut()
+            return False
+        self._clear()
+        self._queue.append(self.gone())
+        self.end()
+        return True
+
+    def _clear(self) -> None:
+        self._queue.clear()
+        self._queued = 0
+        self.sending = b""
+
+    @property
+    def waiting(self) -> Iterable[bytes]:
+        """What the client has not got yet."""
+        yield self.sending
+        yield from self._queue
 
     def seen(self, event: Event) -> tuple[str, Version] | None:
         """The event through the selector: starting to match is ADDED, stopping DELETED."""
@@ -175,7 +207,7 @@ class Watcher:
             piece = self._queue.popleft()
             taken.append(piece)
             size += len(piece)
-        self._queued -= size
+        self._queued = max(0, self._queued - size)
         if not self._queue:
             self._awake.clear()
         return taken[0] if len(taken) == 1 else b"".join(taken)

@@ -6,13 +6,14 @@ Source: apiserver/pkg/endpoints/handlers/watch.go and pkg/storage/cacher.
 import asyncio
 import secrets
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Any
 
 from leases.apiserver.codec.protobuf import STREAM_TYPE
 from leases.apiserver.errors import expired, future_version, internal, not_acceptable, status_body
 from leases.apiserver.http.negotiation import JSON, PROTOBUF, STREAMED, YAML, Output
 from leases.apiserver.http.options import ListOptions
-from leases.apiserver.http.request import Request
+from leases.apiserver.http.request import PIECE_BYTES, Request
 from leases.apiserver.registry.get_list import FUTURE_WAIT, parse_version
 from leases.apiserver.registry.tables import check_include, convert_object, table
 from leases.apiserver.resources import Resource
@@ -30,7 +31,8 @@ from leases.apiserver.watch.hub import (
 from leases.wire.status import ApiError
 
 MIN_TIMEOUT = 1800
-_PIECE = 256 * 1024
+REFERENCE = 8  # bytes
+TOO_SLOW = "the events of this watch were not read in time; list again"
 
 
 class Watches:
@@ -111,7 +113,8 @@ class Watches:
         if options.bookmarks:
             watcher.next_bookmark = now + BOOKMARK_EVERY
             watcher.bookmark = lines.bookmark if converted is None else converted.bookmark
-        watcher.on_cut = request.scope["leaseboard.cut"]
+        watcher.on_cut = request.scope["leaseboard.connection"].cut
+        watcher.gone = partial(lines.event, "ERROR", status_body(expired(TOO_SLOW)))
         return watcher
 
     async def _start_error(self, options: ListOptions, since: int) -> ApiError | None:
@@ -142,6 +145,7 @@ class Watches:
         prefix = f"{watcher.namespace}/" if watcher.namespace else ""
         found = store.versions(resource.plural, prefix)
         watcher.since = watcher.sent = store.revision
+        watcher.kept_bytes = REFERENCE * len(found)
         return self._initial(watcher, found, options, store.revision)
 
     def _past(self, watcher: Watcher, since: int) -> Iterator[bytes]:
@@ -156,6 +160,7 @@ class Watches:
                 if seen is not None:
                     found.append(seen)
                     watcher.sent = event.revision
+        watcher.kept_bytes = 8 * REFERENCE * len(found)  # each is a pair
         return (watcher.render(kind, version) for kind, version in found)
 
     def _initial(
@@ -177,16 +182,21 @@ class Watches:
         *,
         ends: bool,
     ) -> None:
+        request.scope["leaseboard.connection"].keep_little()
         headers = request.headers(STREAM_TYPE if output.media_type == PROTOBUF else JSON)
         await request.send({"type": "http.response.start", "status": 200, "headers": headers})
         gone = asyncio.create_task(_left(request, watcher))
         try:
-            for piece in _pieces(beginning):
-                await _send(request, piece)
+            for watcher.sending in _pieces(beginning):
+                await _send(request, watcher)
+                if watcher.given_up:
+                    break
+            watcher.kept_bytes = 0
             while not ends:
                 await watcher.wait()
-                if piece := watcher.take():
-                    await _send(request, piece)
+                watcher.sending = watcher.take()
+                if watcher.sending:
+                    await _send(request, watcher)
                 elif watcher.ended:
                     break
             await request.send({"type": "http.response.body", "body": b"", "more_body": False})
@@ -194,8 +204,24 @@ class Watches:
             gone.cancel()
 
 
-async def _send(request: Request, piece: bytes) -> None:
-    await request.send({"type": "http.response.body", "body": piece, "more_body": True})
+async def _send(request: Request, watcher: Watcher) -> None:
+    """Send lines as the client reads them, unless it is given up before their first byte.
+
+    Nothing here keeps the lines: who is given up frees them at once, not when its task runs next.
+    """
+    connection, given_up = request.scope["leaseboard.connection"], watcher.given_up
+    for start in range(0, len(watcher.sending) or 1, PIECE_BYTES):
+        if connection.is_full:
+            watcher.in_line, watcher.unread = start > 0, connection.unread
+            try:
+                await connection.room(watcher, watcher.waiting, more=watcher.kept_bytes)
+            finally:
+                watcher.unread = None
+            if watcher.given_up and not given_up:
+                return
+        piece = watcher.sending[start : start + PIECE_BYTES]
+        await request.send({"type": "http.response.body", "body": piece, "more_body": True})
+        del piece
 
 
 async def _left(request: Request, watcher: Watcher) -> None:
@@ -212,10 +238,12 @@ def _pieces(lines: Iterable[bytes]) -> Iterator[bytes]:
     for line in lines:
         held.append(line)
         size += len(line)
-        if size >= _PIECE:
-            yield b"".join(held)
-            held, size = [], 0
-    yield b"".join(held)
+        del line
+        if size >= PIECE_BYTES:
+            held, size = [b"".join(held)], 0
+            yield held.pop()  # this frame keeps nothing of it
+    held = [b"".join(held)]
+    yield held.pop()
 
 
 def _since(text: str) -> int:
