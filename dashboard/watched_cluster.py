@@ -22,10 +22,12 @@ from leases.tracking.renewals import RenewalLog
 from leases.tracking.store import Store
 from leases.tracking.tracker import Counters
 from leases.wire.status import Unreachable
+from leases.worker_threads import WorkerThreads
 
 # By acting user, namespace and verb: when the cluster answered, and whether it allows the verb.
 Verdicts = dict[tuple[str, str, str], tuple[datetime, bool]]
 
+node_threads = WorkerThreads("nodes", 2)  # they compare and order all heartbeats
 SLICE = 100  # Leases looked at in one go
 REMEMBERED = timedelta(hours=1)  # renewals of a Lease that has stopped
 FOLLOWED = tuple(kind for kind in Kind if kind is not Kind.HEARTBEAT)
@@ -165,7 +167,7 @@ class NodeBook:
     async def replace(self, found: Iterable[Node], read_at: datetime | None, problem: str) -> None:
         """These are all Nodes now. A heartbeat without a Node is no news if `read_at` is None."""
         fresh = {node.name: node for node in found}
-        if not await asyncio.to_thread(_same_groups, self.nodes, fresh):
+        if not await node_threads.run(_same_groups, self.nodes, fresh):
             self.version += 1
         self._comparison = (float("-inf"), [], [])
         self.nodes, self.read_at, self.problem = fresh, read_at, problem

@@ -1,22 +1,32 @@
-"""Send messages to receivers: HTTP with aiohttp, e-mail by SMTP. It knows no database."""
+"""Send messages to receivers: HTTP with h11, e-mail with aiosmtplib. It knows no database.
 
+A receiver is a stranger. Each exchange has a limit of time and of bytes as a whole, and runs on the
+event loop: nothing of it is left when the limit is reached.
+"""
+
+import asyncio
+import base64
 import hashlib
 import hmac
-import os
-import smtplib
+import socket
 import ssl
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from email.message import EmailMessage
 from email.utils import format_datetime
+from functools import cache
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlsplit
 
-import aiohttp
+import aiosmtplib
+import h11
 import msgspec
+from yarl import URL
 
+from leases.bounded_connection import READ, CannotConnect, bounded
 from leases.domain import notify
 from leases.domain.notify import Message, Security, Sort, Stage, Target
 from leases.wire.microtime import format_time
@@ -91,65 +101,102 @@ def _alert(message: Message, now: datetime) -> dict[str, Any]:
     return alert | ({"generatorURL": message.url} if message.url else {})
 
 
-CONNECT_SECONDS, TOTAL_SECONDS = 5.0, 15.0
-MAX_ANSWER = 65_536  # bytes of an answer that are read; nothing of it is kept
+TOTAL_SECONDS = 15.0  # of a whole exchange over HTTP
+MAX_ANSWER = 65_536  # bytes that a receiver may send us, of whatever sort; nothing of it is kept
+REST_SECONDS = 1.0  # for the body of an answer whose status is known
 ALERTS_PATH = "/api/v2/alerts"
 USER_AGENT = "Leaseboard"
+TOO_MUCH = f"It sent more than {MAX_ANSWER // 1024} KiB."
 
 
-class HttpSender:
-    """One session for all receivers. `close` it at the end."""
+@cache
+def _tls() -> ssl.SSLContext:
+    return ssl.create_default_context()
 
-    def __init__(self) -> None:
-        self._session: aiohttp.ClientSession | None = None
 
-    async def send(
-        self,
-        sort: Sort,
-        target: Target,
-        messages: Sequence[Message],
-        *,
-        delivery: str,
-        now: datetime,
-    ) -> DeliveryOutcome:
-        """Post once. Never raises for what the network or the receiver does."""
-        url, body, headers = _request(sort, target, messages, delivery, now)
+async def send_http(
+    sort: Sort,
+    target: Target,
+    messages: Sequence[Message],
+    *,
+    delivery: str,
+    now: datetime,
+) -> DeliveryOutcome:
+    """Post once. Never raises for what the network or the receiver does."""
+    url, body, headers = _request(sort, target, messages, delivery, now)
+    try:
+        async with asyncio.timeout(TOTAL_SECONDS):
+            return await _post(URL(url), body, headers)
+    except TimeoutError:
+        return DeliveryOutcome(f"It did not answer within {TOTAL_SECONDS:.0f} s.")
+    except ssl.SSLCertVerificationError:
+        return DeliveryOutcome(
+            "Its certificate is not trusted. Check the certificate and the host."
+        )
+    except CannotConnect as error:
+        return DeliveryOutcome(f"It cannot be reached: {error.strerror}.")
+    except (h11.ProtocolError, ValueError, OSError) as error:
+        # The error's own text may hold the address.
+        return DeliveryOutcome(f"The request failed ({type(error).__name__}).")
+
+
+async def _post(url: URL, body: bytes, headers: dict[str, str]) -> DeliveryOutcome:
+    if url.scheme not in ("http", "https") or url.raw_host is None or not url.port:
+        raise ValueError(url.scheme)
+    tls = _tls() if url.scheme == "https" else None
+    async with bounded(url.raw_host, url.port, most=MAX_ANSWER) as connection:
+        reader, writer = await asyncio.open_connection(
+            sock=connection.socket, ssl=tls, server_hostname=url.raw_host if tls else None
+        )
         try:
-            return await self._post(url, body, headers)
-        except TimeoutError:
-            return DeliveryOutcome(f"It did not answer within {TOTAL_SECONDS:.0f} s.")
-        except aiohttp.ClientConnectorCertificateError:
-            return DeliveryOutcome(
-                "Its certificate is not trusted. Check the certificate and the host."
-            )
-        except aiohttp.ClientConnectorError as error:
-            number = error.os_error.errno or 0
-            why = os.strerror(number) if number > 0 else "its name is not known"
-            return DeliveryOutcome(f"It cannot be reached: {why}.")
-        except (aiohttp.ClientError, ValueError, OSError) as error:
-            # The error's own text may hold the address.
-            return DeliveryOutcome(f"The request failed ({type(error).__name__}).")
+            return await _converse(url, body, headers, reader, writer)
+        except (h11.ProtocolError, OSError):
+            if connection.too_much:
+                return DeliveryOutcome(TOO_MUCH)
+            raise
+        finally:
+            writer.transport.abort()
 
-    async def _post(self, url: str, body: bytes, headers: dict[str, str]) -> DeliveryOutcome:
-        if self._session is None:
-            timeout = aiohttp.ClientTimeout(total=TOTAL_SECONDS, connect=CONNECT_SECONDS)
-            self._session = aiohttp.ClientSession(
-                timeout=timeout,
-                cookie_jar=aiohttp.DummyCookieJar(),
-                connector=aiohttp.TCPConnector(limit_per_host=2, force_close=True),
-            )
-        async with self._session.post(
-            url, data=body, headers=headers, allow_redirects=False
-        ) as answer:
-            await answer.content.read(MAX_ANSWER)
-            if 200 <= answer.status < 300:
-                return DeliveryOutcome()
-            return DeliveryOutcome(_refused(answer.status), _retry_after(answer.headers))
 
-    async def close(self) -> None:
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
+async def _converse(
+    url: URL,
+    body: bytes,
+    headers: dict[str, str],
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+) -> DeliveryOutcome:
+    """Send the request; its outcome is known with the status, whatever follows."""
+    http = h11.Connection(h11.CLIENT, max_incomplete_event_size=MAX_ANSWER)
+    own = {"Host": url.host_port_subcomponent or "", "Content-Length": str(len(body))}
+    if url.user is not None:
+        own["Authorization"] = f"Basic {_basic(url.user, url.password or '')}"
+    told = [*(own | headers | {"Connection": "close"}).items()]
+    request = h11.Request(method="POST", target=url.raw_path_qs, headers=told)
+    for event in (request, h11.Data(data=body), h11.EndOfMessage()):
+        writer.write(http.send(event) or b"")
+    answer: h11.Response | None = None
+    while answer is None:
+        heard = await _next_event(http, reader)
+        answer = heard if isinstance(heard, h11.Response) else None  # else 100 to 199: read on
+    with suppress(TimeoutError, h11.ProtocolError, OSError):
+        async with asyncio.timeout(REST_SECONDS):
+            while not isinstance(await _next_event(http, reader), h11.EndOfMessage):
+                pass
+    if 200 <= answer.status_code < 300:
+        return DeliveryOutcome()
+    return DeliveryOutcome(_refused(answer.status_code), _retry_after(answer.headers))
+
+
+async def _next_event(http: h11.Connection, reader: asyncio.StreamReader) -> object:
+    while (event := http.next_event()) is h11.NEED_DATA:
+        http.receive_data(await reader.read(READ))
+    if isinstance(event, h11.ConnectionClosed):
+        raise h11.RemoteProtocolError("closed without an answer")
+    return event
+
+
+def _basic(user: str, password: str) -> str:
+    return base64.b64encode(f"{user}:{password}".encode()).decode()
 
 
 def _request(
@@ -190,57 +237,91 @@ def _refused(status: int) -> str:
     return f"It answered {status}{phrase}."
 
 
-def _retry_after(headers: object) -> float:
-    text = headers.get("Retry-After", "")  # type: ignore[attr-defined]
+def _retry_after(headers: Iterable[tuple[bytes, bytes]]) -> float:
+    text = next((value for name, value in headers if name == b"retry-after"), b"").decode("latin-1")
     return float(text) if text.isascii() and text.isdecimal() and len(text) < 6 else 0.0
 
 
-TIMEOUT_SECONDS = 10.0  # of each step of the exchange
+MAIL_SECONDS = 45.0  # of a whole exchange by SMTP, below the time of a claim
+QUIT_SECONDS = 2.0  # for a goodbye after the mail was taken
 
 
-def send_mail(
+async def send_mail(
     target: Target, messages: Sequence[Message], *, delivery: str, now: datetime
 ) -> DeliveryOutcome:
     """Send once. Never raises for what the network or the server does."""
     mail = _mail(target, messages, delivery, now)
     try:
-        _exchange(target, mail)
-    except smtplib.SMTPAuthenticationError as error:
-        return DeliveryOutcome(f"It refused the user name or the password ({error.smtp_code}).")
-    except smtplib.SMTPRecipientsRefused:
+        async with asyncio.timeout(MAIL_SECONDS):
+            return await _deliver(target, mail)
+    except aiosmtplib.SMTPAuthenticationError as error:
+        return DeliveryOutcome(f"It refused the user name or the password ({error.code}).")
+    except aiosmtplib.SMTPRecipientsRefused:
         return DeliveryOutcome("It refused all recipients.")
-    except smtplib.SMTPResponseException as error:
-        return DeliveryOutcome(f"It answered {error.smtp_code}.")
-    except smtplib.SMTPNotSupportedError:
+    except aiosmtplib.SMTPResponseException as error:
+        if error.code < 0:
+            return DeliveryOutcome("It sent what is no answer of a mail server.")
+        return DeliveryOutcome(f"It answered {error.code}.")
+    except aiosmtplib.SMTPNotSupported:
         return DeliveryOutcome("It offers no STARTTLS or no sign-in. Choose another encryption.")
-    except ssl.SSLError:
-        return DeliveryOutcome(
-            "The encrypted connection failed. Check the encryption and the certificate."
-        )
     except TimeoutError:
-        return DeliveryOutcome(f"It did not answer within {TIMEOUT_SECONDS:.0f} s.")
-    except smtplib.SMTPException as error:
+        return DeliveryOutcome(f"It did not take the mail within {MAIL_SECONDS:.0f} s.")
+    except CannotConnect as error:
+        return DeliveryOutcome(f"It cannot be reached: {error.strerror}.")
+    except (aiosmtplib.SMTPException, OSError, ValueError) as error:
+        if isinstance(error, ssl.SSLError) or isinstance(error.__cause__, ssl.SSLError):
+            return DeliveryOutcome(
+                "The encrypted connection failed. Check the encryption and the certificate."
+            )
         return DeliveryOutcome(f"The exchange failed ({type(error).__name__}).")
-    except OSError as error:
-        return DeliveryOutcome(f"It cannot be reached: {error.strerror or type(error).__name__}.")
+
+
+async def _deliver(target: Target, mail: EmailMessage) -> DeliveryOutcome:
+    async with bounded(target.host, target.port, most=MAX_ANSWER) as connection:
+        client = aiosmtplib.SMTP(
+            hostname=target.host,
+            sock=connection.socket,
+            # Its own look-ups of this host's name, and of certificates, use threads.
+            local_hostname=_own_name(connection.own_address),
+            tls_context=_tls(),
+            use_tls=target.security is Security.TLS,
+            start_tls=False,
+            timeout=MAIL_SECONDS,
+        )
+        try:
+            await _exchange(client, target, mail)
+        except (aiosmtplib.SMTPException, OSError):
+            if connection.too_much:
+                return DeliveryOutcome(TOO_MUCH)
+            raise
+        finally:
+            client.close()
     return DeliveryOutcome()
 
 
-def _exchange(target: Target, mail: EmailMessage) -> None:
-    context = ssl.create_default_context()
-    server: smtplib.SMTP
-    if target.security is Security.TLS:
-        server = smtplib.SMTP_SSL(
-            target.host, target.port, timeout=TIMEOUT_SECONDS, context=context
-        )
-    else:
-        server = smtplib.SMTP(target.host, target.port, timeout=TIMEOUT_SECONDS)
-    with server:
-        if target.security is Security.STARTTLS:
-            server.starttls(context=context)
-        if target.username:
-            server.login(target.username, target.password)
-        server.send_message(mail, target.sender, list(target.to))
+async def _exchange(client: aiosmtplib.SMTP, target: Target, mail: EmailMessage) -> None:
+    await client.connect()
+    await client.ehlo()
+    if target.security is Security.STARTTLS:
+        if not client.supports_extension("starttls"):
+            raise aiosmtplib.SMTPNotSupported("STARTTLS")
+        await client.starttls()
+        await client.ehlo()
+    if target.username:
+        if not client.supports_extension("auth"):
+            raise aiosmtplib.SMTPNotSupported("AUTH")
+        await client.login(target.username, target.password)
+    await client.send_message(mail, sender=target.sender, recipients=list(target.to))
+    with suppress(aiosmtplib.SMTPException, OSError):
+        await client.quit(timeout=QUIT_SECONDS)
+
+
+def _own_name(address: str) -> str:
+    """What we call ourselves: a full host name, or our address as RFC 5321 writes it."""
+    name = socket.gethostname()
+    if "." in name and name.isascii() and name.isprintable():
+        return name
+    return f"[IPv6:{address.partition('%')[0]}]" if ":" in address else f"[{address}]"
 
 
 def _mail(

@@ -27,6 +27,7 @@ from leases.domain.lease import ObjectName
 from leases.history.activity import Activity
 from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Tracked
+from leases.worker_threads import WorkerThreads
 
 Draw = Callable[[str, Tracked, datetime, Activity], str]
 
@@ -140,6 +141,7 @@ def looks_alike(one: Tracked, other: Tracked) -> bool:
     )
 
 
+_threads = WorkerThreads("regions", 4)
 SPACING = 2.0  # seconds between two drawings of one group
 
 
@@ -273,7 +275,7 @@ class SharedRegions:
         known = self.drawn.get(name, {})
         as_of = watched.store.connection.as_of(now)
         try:
-            found = await asyncio.to_thread(_fresh, GROUPS[name].draw, known, watched, as_of)
+            found = await _threads.run(_fresh, GROUPS[name].draw, known, watched, as_of)
             self.drawings += 1
             fresh = {key: Drawn(self.drawings, stamp, html) for key, (stamp, html) in found.items()}
             if jumps == self._jumps:

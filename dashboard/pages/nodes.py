@@ -27,7 +27,7 @@ from dashboard.parts import responses
 from dashboard.parts.formatting import age
 from dashboard.parts.node_summary import group_lines, nodes_view
 from dashboard.parts.url_parameters import BadFilter, number, one_of
-from dashboard.watched_cluster import Grouping, NodeBook
+from dashboard.watched_cluster import Grouping, NodeBook, node_threads
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.phase import Phase
@@ -157,7 +157,7 @@ class NodeGrid:
         """Order 130,000 heartbeats in a thread, then apply what changed meanwhile."""
         generation = self.layout.generation + 1 if self.layout else 1
         try:
-            layout, phases = await asyncio.to_thread(self._ordered, generation)
+            layout, phases = await node_threads.run(self._ordered, generation)
             self.layout, self._phases = layout, phases
             self._log.clear()
             self._logged += 1  # so every page gets the new order

@@ -54,6 +54,7 @@ from leases.demo.run import run_demo
 from leases.history.recorder import Recorder
 from leases.history.reliability import counted_until
 from leases.private_files import InUse
+from leases.worker_threads import WorkerThreads
 
 FORGET_SECONDS = 3600.0
 LOOK_SECONDS = 2.0
@@ -315,7 +316,7 @@ async def lifespan(_scope: Message, receive: Receive, send: Send) -> None:
     await receive()
     bound_connections()
     try:
-        await asyncio.to_thread(check_database)
+        await WorkerThreads("start", 1).run(check_database)
         running = await launch()
     except (CannotStart, ConfigError, InUse, NewerDatabase, OSError) as error:
         logger.error("Leaseboard cannot start: %s", error)

@@ -30,7 +30,7 @@ from leases.apiserver.registry.get_list import served
 from leases.apiserver.registry.namespaces import Namespaces
 from leases.apiserver.resources import CLE_GATE
 from leases.apiserver.storage.journal import FILE_NAME, Event, connect
-from leases.apiserver.storage.store import ObjectStore
+from leases.apiserver.storage.store import ObjectStore, disk
 from leases.apiserver.watch.hub import Hub
 from leases.apiserver.watch.stream import Watches
 from leases.listener.limits import allow_open_files
@@ -158,7 +158,7 @@ class LeaseApiServer:
     async def _load(self) -> tuple[App, ssl.SSLContext]:
         """Load the data directory."""
         now = datetime.now(UTC)
-        certificate = await asyncio.to_thread(certificate_for, self._data, self._host, now=now)
+        certificate = await disk.run(certificate_for, self._data, self._host, now=now)
         app = await self._build()
         self._write_kubeconfig(certificate)
         return app, tls_context(self._data)

@@ -16,14 +16,16 @@ import socket
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from typing import Any, cast
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 import msgspec
-from kubernetes.aio.client import ApiClient, Configuration
+from kubernetes.aio.client import ApiClient, Configuration, rest
 from kubernetes.aio.config import ConfigException
 
 from leases.wire import status
+from leases.worker_threads import NameLookups
 
 
 def unreachable(
@@ -246,7 +248,7 @@ class Session:
         async with self._configuring:
             if self._api is not None and not self._may_renew():
                 return self._api
-            configuration = await self._configure()
+            configuration = _with_proxy(await self._configure())
             self._configured_at = asyncio.get_running_loop().time()
             self._suspect = False
             known = self._api.configuration if self._api else configuration
@@ -278,11 +280,59 @@ class Session:
             raise unreachable(self.host, error, within=within) from error
 
 
+_names = NameLookups("cluster-names")
+
+
+class _Resolver(aiohttp.abc.AbstractResolver):
+    """Looks names up in threads of our own: aiohttp would use those that the process shares."""
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[aiohttp.abc.ResolveResult]:
+        found = await _names.find(host, port, family)
+        return [
+            aiohttp.abc.ResolveResult(
+                hostname=host,
+                host=address[0],
+                port=address[1],
+                family=family,
+                proto=proto,
+                flags=socket.AI_NUMERICHOST | socket.AI_NUMERICSERV,
+            )
+            for family, _, proto, _, address in found
+        ]
+
+    async def close(self) -> None:
+        pass
+
+
+class _Rest(rest.RESTClientObject):
+    def _create_connector(self) -> aiohttp.TCPConnector:
+        return aiohttp.TCPConnector(limit=self.maxsize, ssl=self.ssl_context, resolver=_Resolver())
+
+
+def _with_proxy(configuration: Configuration) -> Configuration:
+    """Add the proxy that the environment names, as aiohttp's `trust_env` does, which reads it in
+    the threads that the process shares. Like Go, never use one for this machine.
+    """
+    parts = urlsplit(configuration.host)
+    host = parts.hostname or ""
+    if configuration.proxy or host in _LOOPBACK or proxy_bypass(host):
+        return configuration
+    named = urlsplit(getproxies().get(parts.scheme, ""))
+    if not named.hostname:
+        return configuration
+    configuration.proxy = named._replace(netloc=named.netloc.rpartition("@")[2]).geturl()
+    if named.username is not None:
+        credentials = aiohttp.BasicAuth(unquote(named.username), unquote(named.password or ""))
+        configuration.proxy_headers = {"Proxy-Authorization": credentials.encode()}
+    return configuration
+
+
 def _client(configuration: Configuration) -> ApiClient:
-    local = urlsplit(configuration.host).hostname in _LOOPBACK
-    # Like Go, never use a proxy from the environment for this machine.
-    configuration.client_session_kwargs = {"trust_env": not local, "read_bufsize": READ_BUFFER}
+    configuration.client_session_kwargs = {"trust_env": False, "read_bufsize": READ_BUFFER}
     api = ApiClient(configuration)
+    api.rest_client = _Rest(configuration)
     api.user_agent = USER_AGENT
     return api
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import hmac
 import socket
@@ -14,7 +13,7 @@ from aiohttp import web
 from msgspec.structs import replace
 
 from leases.domain.notify import Security, Sort, Stage, Target, message_of
-from leases.notify import HttpSender, send_mail
+from leases.notify import send_http, send_mail
 from tests.support.receiving import http_receiver, smtp_receiver
 from tests.support.values.changes import T0
 from tests.support.values.incidents import an_incident
@@ -28,12 +27,8 @@ SECRET = "a secret that signs"
 
 
 async def send(sort, url, *messages, secret=""):
-    sender = HttpSender()
-    try:
-        target = Target(url=url, secret=secret)
-        return await sender.send(sort, target, messages, delivery="d-1", now=T0)
-    finally:
-        await sender.close()
+    target = Target(url=url, secret=secret)
+    return await send_http(sort, target, messages, delivery="d-1", now=T0)
 
 
 async def test_a_webhook_is_signed_and_names_its_delivery():
@@ -130,8 +125,7 @@ async def test_mail_reaches_everybody_with_an_id_that_stays():
     async with smtp_receiver() as server:
         target = mail_target(server.port)
         for _ in range(2):
-            outcome = await asyncio.to_thread(
-                send_mail,
+            outcome = await send_mail(
                 target,
                 [replace(MESSAGE, sentence="two\r\nBcc: x@y")],
                 delivery="d-1",
@@ -153,12 +147,10 @@ async def test_a_mail_server_that_refuses_is_told_in_a_sentence():
     async with smtp_receiver() as server:
         server.refuses = "451 try later SECRET"
         target = mail_target(server.port)
-        first = await asyncio.to_thread(send_mail, target, [MESSAGE], delivery="d", now=T0)
+        first = await send_mail(target, [MESSAGE], delivery="d", now=T0)
         plain = replace(target, security=Security.STARTTLS)
-        second = await asyncio.to_thread(send_mail, plain, [MESSAGE], delivery="d", now=T0)
+        second = await send_mail(plain, [MESSAGE], delivery="d", now=T0)
     assert first.error == "It answered 451."
     assert second.error.startswith("It offers no STARTTLS")
-    third = await asyncio.to_thread(
-        send_mail, mail_target(unused_port()), [MESSAGE], delivery="d", now=T0
-    )
+    third = await send_mail(mail_target(unused_port()), [MESSAGE], delivery="d", now=T0)
     assert third.error.startswith("It cannot be reached")

@@ -14,6 +14,7 @@ from dashboard.management.refusing import RefusingCommand, parse_port, shown_pat
 from leases.apiserver.http.port import CannotStart
 from leases.apiserver.serving import LeaseApiServer
 from leases.private_files import InUse
+from leases.worker_threads import end_after_signals
 
 # Objects made and not freed before the collector looks at them; Python's own is 700.
 GARBAGE = 20_000
@@ -62,7 +63,8 @@ class Command(RefusingCommand):
         stopping = asyncio.Event()
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, stopping.set)
+            signal.signal(number, lambda *_: loop.call_soon_threadsafe(stopping.set))
+        end_after_signals()
         self.stdout.write(f"lease api    {server.url}")
         kubeconfig = shown_path(server.kubeconfig)
         self.stdout.write(f"kubectl      kubectl --kubeconfig {kubeconfig} get leases -A --watch")

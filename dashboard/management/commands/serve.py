@@ -39,10 +39,9 @@ from dashboard.management.refusing import (
     parse_port,
     shown_path,
 )
-from dashboard.serving import runtime
+from dashboard.serving import request_threads, runtime
 from dashboard.serving.data_directory import history_lock
 from dashboard.serving.pages_port import DrainingServer, collect, pages_server
-from dashboard.serving.request_threads import at_work
 from leases.apiserver.http.port import CannotStart
 from leases.apiserver.serving import check_data
 from leases.history.database import turn
@@ -50,6 +49,7 @@ from leases.kube.cluster_source import SourceKind
 from leases.kube.connect import connect
 from leases.listener.limits import allow_open_files
 from leases.private_files import InUse
+from leases.worker_threads import at_work, end_after_signals
 
 ADMIN = "admin"
 
@@ -166,6 +166,7 @@ class Command(RefusingCommand):
             files=allow_open_files(),
             drain_seconds=config.drain_seconds,
         )
+        end_after_signals(drain_seconds=config.drain_seconds)
         with suppress(KeyboardInterrupt, SystemExit):  # uvicorn's own for a failed start
             asyncio.run(_run(server, pages))
         if not server.started:
@@ -182,7 +183,8 @@ async def _run(server: DrainingServer, pages: socket.socket) -> None:
     try:
         await server.serve(sockets=[pages])
     finally:
-        if server.started and at_work:  # Python would wait for pages that nobody waits for
+        # Python would wait for threads whose work nobody waits for.
+        if server.started and (request_threads.at_work or at_work()):
             logging.shutdown()
             os._exit(0)
 

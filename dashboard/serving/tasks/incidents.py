@@ -24,6 +24,7 @@ from leases.history.insert_incidents import Reviewed
 from leases.history.recorder import Recorder
 from leases.kube.evidence import EvidenceReader
 from leases.tracking.tracked_lease import Update
+from leases.worker_threads import WorkerThreads
 
 logger = logging.getLogger(__name__)
 
@@ -53,6 +54,7 @@ class Incidents:
         self._recorder = recorder
         self._clock = clock
         self._casebook = Casebook(cluster.name)
+        self._thread = WorkerThreads(f"incidents {cluster.name}", 1)
         self._open: dict[str, Incident] = {}  # not ended, or not settled
         self._updates: deque[Update] = deque()
         self._queued = 0  # clues in them
@@ -119,7 +121,7 @@ class Incidents:
         await self._read_updates()
         now = self._clock()
         # In a thread: that of an incident of thousands of Leases takes long.
-        news, questions, spent = await asyncio.to_thread(self._review, now)
+        news, questions, spent = await self._thread.run(self._review, now)
         self._report(news, now)
         self._ask(questions)
         await asyncio.sleep(min(max(COLLECT, spent / BUSY_SHARE), LONGEST_PAUSE))

@@ -17,13 +17,12 @@ from msgspec.structs import replace
 from dashboard.access.kept_secrets import CannotUnseal, unseal
 from leases.domain.notify import Message, Sort, Stage
 from leases.history import deliveries
-from leases.notify import DeliveryOutcome, HttpSender, send_mail
+from leases.notify import DeliveryOutcome, send_http, send_mail
 
 logger = logging.getLogger(__name__)
 
 LOOK_SECONDS = 1.0
 FORGET_LOOKS = 60  # looks between two deletions of old messages
-MAIL_SECONDS = 45.0  # of a whole exchange, below the time of a claim
 
 
 class Notifications:
@@ -49,11 +48,11 @@ class Notifications:
 
     async def run(self) -> None:
         """Look again and again, until cancelled."""
-        sender, looks = HttpSender(), 0
+        looks = 0
         try:
             while True:
                 try:
-                    await self._look(sender)
+                    await self._look()
                     if looks % FORGET_LOOKS == 0:
                         await self._in_thread(partial(deliveries.forget_messages, self._clock()))
                 except DatabaseError as error:
@@ -70,9 +69,8 @@ class Notifications:
             self._sending.clear()
             with suppress(DatabaseError):
                 await self._in_thread(partial(deliveries.release, self._process))
-            await sender.close()
 
-    async def _look(self, sender: HttpSender) -> None:
+    async def _look(self) -> None:
         for task in [task for task in self._sending if task.done()]:
             del self._sending[task]
             task.result()  # raises what nobody expected
@@ -84,13 +82,13 @@ class Notifications:
         due += await self._in_thread(remind)
         self.failing = await self._in_thread(deliveries.failing_receivers)
         for delivery in due:
-            task = asyncio.create_task(self._send(sender, delivery))
+            task = asyncio.create_task(self._send(delivery))
             self._sending[task] = delivery.receiver
 
-    async def _send(self, sender: HttpSender, delivery: deliveries.Delivery) -> None:
+    async def _send(self, delivery: deliveries.Delivery) -> None:
         """Send once, note how it ended, and let the loop look for the next delivery."""
         try:
-            outcome = await _attempt(sender, delivery, self._clock())
+            outcome = await _attempt(delivery, self._clock())
         except Exception as error:  # it must not stop the messages to other receivers
             logger.exception("The delivery %s failed on an unexpected error", delivery.id)
             outcome = DeliveryOutcome(f"It failed on an unexpected error ({type(error).__name__}).")
@@ -116,22 +114,15 @@ class Notifications:
         self._wake.set()
 
 
-async def _attempt(
-    sender: HttpSender, delivery: deliveries.Delivery, now: datetime
-) -> DeliveryOutcome:
+async def _attempt(delivery: deliveries.Delivery, now: datetime) -> DeliveryOutcome:
     try:
         target = unseal(delivery.sealed)
     except CannotUnseal as error:
         return DeliveryOutcome(str(error))
     messages = [_with_url(message) for message in delivery.messages]
     if delivery.sort is not Sort.EMAIL:
-        return await sender.send(delivery.sort, target, messages, delivery=delivery.id, now=now)
-    mail = partial(send_mail, target, messages, delivery=delivery.id, now=now)
-    try:
-        async with asyncio.timeout(MAIL_SECONDS):
-            return await asyncio.to_thread(mail)
-    except TimeoutError:
-        return DeliveryOutcome(f"It did not take the mail within {MAIL_SECONDS:.0f} s.")
+        return await send_http(delivery.sort, target, messages, delivery=delivery.id, now=now)
+    return await send_mail(target, messages, delivery=delivery.id, now=now)
 
 
 def _with_url(message: Message) -> Message:

@@ -7,25 +7,27 @@ names are collected.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
 from leases.apiserver.codec import schema
 from leases.apiserver.codec.go_json import Number, Pairs, exact_json, number_text, type_word
 from leases.wire.microtime import normal_microtime, normal_time
+from leases.worker_threads import WorkerThreads
 
 # Processing a smaller body takes less time than waking a thread.
 LARGE = 64 * 1024
 P = ParamSpec("P")
 T = TypeVar("T")
 
+_bodies = WorkerThreads("lease-api-bodies", 4)
+
 
 async def aside(size: int, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Call a function that processes `size` bytes; above LARGE in a thread."""
     if size <= LARGE:
         return function(*args, **kwargs)
-    return await asyncio.to_thread(function, *args, **kwargs)
+    return await _bodies.run(function, *args, **kwargs)
 
 
 SCHEME = "pkg/api/legacyscheme/scheme.go:30"

@@ -3,7 +3,6 @@
 Source: apiserver/pkg/endpoints/request/requestinfo.go and installer.go.
 """
 
-import asyncio
 import gzip
 import os
 import re
@@ -20,6 +19,7 @@ from leases.apiserver.http.port import LATE
 from leases.apiserver.resources import Resource
 from leases.wire.selectors import SelectorError, exact_name, parse_fields, parse_int
 from leases.wire.status import ApiError
+from leases.worker_threads import WorkerThreads
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -34,6 +34,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _BAD_ESCAPE = re.compile(rb"%(?![0-9a-fA-F]{2})")
 _BAD_PAIR = re.compile(r";|%(?![0-9a-fA-F]{2})")
 _DRAIN_LIMIT = 64 * 1024 * 1024
+_gzip = WorkerThreads("lease-api-gzip", 2)
 
 
 class Params:
@@ -166,7 +167,7 @@ class Request:
     ) -> None:
         headers = self.headers(content_type) + (more or [])
         if len(body) >= GZIP_FROM and _takes_gzip(self.header(b"accept-encoding")):
-            body = await asyncio.to_thread(gzip.compress, body, 1)
+            body = await _gzip.run(gzip.compress, body, 1)
             headers += [(b"content-encoding", b"gzip"), (b"vary", b"Accept-Encoding")]
         headers.append((b"content-length", str(len(body)).encode()))
         await self.send({"type": "http.response.start", "status": status, "headers": headers})

@@ -16,8 +16,11 @@ from leases.apiserver.codec.decoding import aside
 from leases.apiserver.errors import Failed, internal
 from leases.apiserver.storage import journal
 from leases.wire.status import ApiError
+from leases.worker_threads import WorkerThreads
 
 logger = logging.getLogger(__name__)
+disk = WorkerThreads("lease-api-disk", 2)  # for a start and an end
+
 WINDOW_EVENTS = 20_000
 WINDOW_BYTES = 256 * 1024 * 1024
 # etcd refuses a transaction over 1.5 MiB, in which the object is protobuf. Our JSON of a Lease with
@@ -62,7 +65,7 @@ class ObjectStore:
 
     async def open(self) -> None:
         """Load everything. Raises sqlite3.Error."""
-        revision, rows = await asyncio.to_thread(self._journal.open)
+        revision, rows = await disk.run(self._journal.open)
         for row in rows:
             self._objects[row.resource, row.namespace, row.name] = _loaded(row)
         for resource in {row.resource for row in rows}:
@@ -74,7 +77,7 @@ class ObjectStore:
 
     async def close(self) -> None:
         self._commits.flush()
-        await asyncio.to_thread(self._journal.close)
+        await disk.run(self._journal.close)
 
     def forget_past(self) -> None:
         """Drop the window of past events."""

@@ -55,6 +55,10 @@ SEEN_BY = {
     ("leases/kube/reflector.py", "__init__"): "follow awaits the reading",
     ("leases/kube/evidence.py", "answer"): "answer awaits the group of tasks",
     ("leases/demo/run.py", "run_demo"): "the group of tasks, which the demo's task awaits",
+    ("leases/bounded_connection.py", "bounded"): "passes bytes on; the block awaits its end",
+    ("leases/worker_threads.py", "find"): "whoever asks awaits it",
+    ("leases/worker_threads.py", "end_after_signals"): "waits for a signal, then ends the process",
+    ("leases/worker_threads.py", "_end_in_time"): "logs, just before the end of the process",
     ("dashboard/management/commands/lease_api.py", "_serve"): "the command awaits it",
     # One client's connection: asyncio logs what fails, and the client comes again.
     ("leases/apiserver/watch/stream.py", "_stream"): "ends with the request; see _left",
@@ -72,6 +76,8 @@ SEEN_BY = {
 TIMES = {
     ("leases/actions/deletion_runs.py", "run"): 2,  # the group, and the task in it
     ("leases/apiserver/storage/journal.py", "_schedule"): 2,
+    ("leases/bounded_connection.py", "bounded"): 2,
+    ("dashboard/management/commands/lease_api.py", "_serve"): 2,
     ("leases/demo/run.py", "run_demo"): 3,
     ("leases/kube/evidence.py", "answer"): 2,
 }
