@@ -27,14 +27,15 @@ from leases.tables.incidents import (
     ReliabilityObjective,
     ReliabilityProgress,
     ReliabilityRecord,
+    TrustedClock,
 )
 
 __all__ = [
     "Acknowledgement", "ApiToken", "Badge", "ChangeRecord", "Deletion", "Edit", "IncidentNote",
     "IncidentRecord", "KindOverride", "LeaseRecord", "NearMissCount", "Notification", "Person",
     "QuietTime", "Receiver", "RefusedRow", "ReliabilityObjective", "ReliabilityProgress",
-    "ReliabilityRecord", "SecurityRecord", "SignInLink", "VacancyMark", "WallLink",
-    "WatchRecord", "WatchSpan",
+    "ReliabilityRecord", "SecurityRecord", "SignInLink", "TrustedClock", "VacancyMark",
+    "WallLink", "WatchRecord", "WatchSpan",
 ]  # fmt: skip
 
 # Values of `leases.domain.change.ChangeType`, for two of the indexes.

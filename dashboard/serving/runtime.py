@@ -11,8 +11,9 @@ import sys
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,7 @@ from dashboard.serving.data_directory import (
     close_connections,
 )
 from dashboard.serving.tasks.admin_writes import Deletions, resolve_unanswered
-from dashboard.serving.tasks.clock_watch import ClockWatch, set_by
+from dashboard.serving.tasks.clock_watch import ClockTrust, ClockWatch, set_by
 from dashboard.serving.tasks.cluster_watch import ClusterWatch, KindOverrides, start_cluster_tasks
 from dashboard.serving.tasks.history_upkeep import Forgetting, ReliabilityTotals
 from dashboard.serving.tasks.incidents import Incidents
@@ -58,6 +59,8 @@ from leases.worker_threads import WorkerThreads
 
 FORGET_SECONDS = 3600.0
 LOOK_SECONDS = 2.0
+ASKED = 5000  # Leases of one cluster whose renewals are compared with a doubtful clock
+AGREES = timedelta(hours=1)
 SWITCH_SECONDS = 0.001  # the longest that the writer of history holds up the loop
 
 
@@ -115,9 +118,16 @@ class Runtime:
             name: Incidents(cluster, self.publisher.hubs[name], self.recorder, self.clock.now)
             for name, cluster in self.clusters.items()
         }
-        self.notifications = Notifications(in_thread, self.clusters, process, self.clock.now)
+        self.trust = ClockTrust(self.clock, in_thread, process, self._others_agree)
+        self.notifications = Notifications(
+            in_thread, self.clusters, process, self.clock.now, lambda: self.trust.trusted
+        )
         self.reliability = ReliabilityTotals(
-            self.clusters, self.recorder, self.clock, days=options.reliability_days
+            self.clusters,
+            self.recorder,
+            self.clock,
+            days=options.reliability_days,
+            trusted=self.trust.look,
         )
         self.link_use = LinkUse(self.recorder.in_thread, self._open_links)
         self.api: LeaseApiServer | None = None
@@ -230,8 +240,21 @@ class Runtime:
     def problem(self, cluster: str | None = None) -> str | None:
         """Return the warnings for the pages of one cluster, or of all, in sentences."""
         down = [problem.sentence for problem in self.supervisor.problems(cluster)]
-        problems = (self.recorder.problem, self.rights.problem, self.clock.says, *down)
+        problems = (
+            self.recorder.problem,
+            self.rights.problem,
+            self.clock.says,
+            self.trust.says,
+            *down,
+        )
         return " ".join(filter(None, problems)) or None
+
+    def _others_agree(self, now: datetime) -> bool:
+        """Whether a holder on another machine lately renewed by a clock that agrees with ours."""
+        others = (one for one in self.clusters.values() if not one.embedded and one.synced)
+        some = (tracked for one in others for tracked in islice(one.store.snapshot(), ASKED))
+        times = (tracked.renew_time for tracked in some)
+        return any(at is not None and abs(now - at) < AGREES for at in times)
 
     def _open_links(self) -> set[int]:
         return {right.link_id for right in self.rights.rights if isinstance(right, WallRight)}
@@ -253,7 +276,7 @@ class Runtime:
             self.recorder,
             days=options.retention_days,
             rows=options.retention_rows,
-            doubtful=lambda: self.clock.doubtful,
+            trusted=self.trust.look,
             counted_until=counted_until,
         )
         while True:

@@ -20,6 +20,7 @@ from leases.history.rows import to_incident
 from leases.models import IncidentRecord, Notification, Receiver
 
 CLAIM = timedelta(seconds=60)  # longer than any attempt may take
+FARTHEST = timedelta(days=1)  # nothing is put off for longer
 MAX_GROUP = 40  # messages in one delivery
 LOOK_AGAIN = timedelta(seconds=30)  # at a message that a mute or a window holds back
 
@@ -37,18 +38,27 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True):
     attempt: int
 
 
+def _waits(until: datetime, now: datetime) -> bool:
+    return now < until <= now + FARTHEST
+
+
+def _reached(field: str, now: datetime) -> Q:
+    """As `_waits`: whether a stored moment is over, or was written by a clock far ahead."""
+    return Q(**{f"{field}__lte": now}) | Q(**{f"{field}__gt": now + FARTHEST})
+
+
 def claim(process: str, now: datetime, busy: Collection[int] = ()) -> list[Delivery]:
     """Take what is due: at most one delivery of each receiver is on its way at any time.
 
     `busy` are the receivers to which this process is sending: a claim may end while it does.
     """
-    free = Q(claimed_until=None) | Q(claimed_until__lte=now)
-    due = Notification.objects.filter(free, state=Notification.WAITING, due_at__lte=now)
+    free = Q(claimed_until=None) | _reached("claimed_until", now)
+    due = Notification.objects.filter(free, _reached("due_at", now), state=Notification.WAITING)
     if not due.exists():
         return []
     with transaction.atomic():
         take_turn("notifications")
-        may = Q(retry_at=None) | Q(retry_at__lte=now)
+        may = Q(retry_at=None) | _reached("retry_at", now)
         receivers = Receiver.objects.filter(may, enabled=True, pk__in=due.values("receiver"))
         receivers = receivers.exclude(pk__in=busy)
         quiet = [one for one in quiet_times() if one.until is None or now < one.until]
@@ -61,7 +71,7 @@ def _claim_next(
 ) -> Delivery | None:
     waiting = Notification.objects.filter(receiver=receiver, state=Notification.WAITING)
     rows = list(waiting.order_by("pk"))
-    if any(row.claimed_until is not None and row.claimed_until > now for row in rows):
+    if any(row.claimed_until is not None and _waits(row.claimed_until, now) for row in rows):
         return None
     batches = [batch for batch in _batches(receiver, rows, quiet, now) if _in_order(batch, rows)]
     if not batches:
@@ -96,13 +106,13 @@ def _batches(
     for row in rows:
         if row.delivery:
             repeated.setdefault(row.delivery, []).append(row)
-    yield from (batch for batch in repeated.values() if batch[0].due_at <= now)
+    yield from (batch for batch in repeated.values() if not _waits(batch[0].due_at, now))
     new = [row for row in rows if not row.delivery]
     if quiet:
         new = [row for row in new if not _is_held_back(row, quiet, now)]
     if not receiver.group_seconds:
-        yield from ([row] for row in new if row.due_at <= now)
-    elif any(row.due_at <= now for row in new):
+        yield from ([row] for row in new if not _waits(row.due_at, now))
+    elif any(not _waits(row.due_at, now) for row in new):
         yield new[:MAX_GROUP]
 
 
@@ -218,9 +228,13 @@ def finish(
     *,
     error: str = "",
     retry_after: float = 0.0,
+    may_give_up: bool = True,
     jitter: Callable[[], float] = random,
 ) -> None:
-    """Note how an attempt ended; `error` is "" if the receiver took the delivery."""
+    """Note how an attempt ended; `error` is "" if the receiver took the delivery.
+
+    `may_give_up` is False while the clock may be wrong.
+    """
     if not delivery.rows:
         return
     with transaction.atomic():
@@ -240,8 +254,10 @@ def finish(
             delay = max(base * (1 + jitter() / 4), min(retry_after, LAST_RETRY))
             receiver.retry_at = now + timedelta(seconds=delay)
             receiver.last_error = error
-            old = rows.filter(made_at__lt=now - GIVE_UP)
-            old.update(state=Notification.FAILED, outcome=error, ended_at=now, claimed_until=None)
+            if may_give_up:
+                old = rows.filter(made_at__lt=now - GIVE_UP)
+                failed = Notification.FAILED
+                old.update(state=failed, outcome=error, ended_at=now, claimed_until=None)
             rows.filter(claimed_by=process).update(
                 due_at=receiver.retry_at, outcome=error, claimed_until=None
             )
@@ -262,8 +278,8 @@ def claim_refreshes(
     the receivers to which this process is sending: the end of an incident that is on its way must
     not be overtaken by an older reminder.
     """
-    due = Q(refreshed_at=None) | Q(refreshed_at__lte=now - REFRESH)
-    may = Q(retry_at=None) | Q(retry_at__lte=now)
+    due = Q(refreshed_at=None) | _reached("refreshed_at", now - REFRESH)
+    may = Q(retry_at=None) | _reached("retry_at", now)
     receivers = Receiver.objects.filter(due & may, enabled=True, sort=Sort.ALERTMANAGER.value)
     found = []
     for one in receivers.exclude(pk__in=busy):

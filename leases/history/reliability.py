@@ -27,6 +27,7 @@ from leases.history.database import by_index, execute_many, insert, moment, sele
 from leases.history.overrides import marks_between
 from leases.history.rows import COLUMNS, to_change
 from leases.history.states_as_of import changes_before, gone_since, states_at
+from leases.history.trusted_clock import near_the_last_trusted
 from leases.history.watched_spans import unwatched_times, watched_since
 
 LATE = timedelta(hours=1)  # a day is final when the watch is stored up to so long after it
@@ -89,7 +90,7 @@ def reopen(cluster: str, times: Iterable[datetime], now: datetime) -> None:
         cluster=cluster, day__gt=late.astimezone(UTC).date()
     )
     since = watched_since(cluster) if later.exists() else None
-    if since is not None:
+    if since is not None and near_the_last_trusted(now):
         later.update(day=max(since, late).astimezone(UTC).date())
 
 

@@ -251,6 +251,18 @@ class ReliabilityProgress(models.Model):
         return f"{self.cluster} before {self.day}"
 
 
+class TrustedClock(models.Model):
+    """One row: the last moment of a clock that we trust (leases/history/trusted_clock.py)."""
+
+    until = models.DateTimeField()
+
+    class Meta:
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return self.until.isoformat()
+
+
 class NearMissCount(models.Model):
     """The near misses of one Lease in some minutes, until their day is counted."""
 

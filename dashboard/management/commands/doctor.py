@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 from django.conf import settings
 from django.core.management.base import CommandError
+from django.db import Error
 
 from dashboard import clock
 from dashboard.config import (
@@ -28,6 +29,8 @@ from dashboard.management import diagnosis
 from dashboard.management.cluster_diagnosis import examine_cluster
 from dashboard.management.receiver_diagnosis import examine_receivers
 from dashboard.management.refusing import RefusingCommand, parse_port
+from dashboard.serving.tasks.clock_watch import CONFIRM, contradiction
+from leases.history import trusted_clock
 
 EXIT_CODES = {diagnosis.Level.OK: 0, diagnosis.Level.WARNING: 1, diagnosis.Level.PROBLEM: 2}
 MAX_SECONDS = 300.0
@@ -96,17 +99,31 @@ def _data(config: Config, seconds: float) -> list[diagnosis.Finding]:
     """The disk and the database; neither, where the data directory cannot be used."""
     if any(finding.check == diagnosis.DATA for finding in diagnosis.set_aside):
         return []
+    database = diagnosis.examine_database(config, settings.SQLITE_FILE, seconds=seconds)
+    file = settings.SQLITE_FILE
+    made = file is None or file.exists()  # asking must not make an SQLite file
+    worst = diagnosis.worst(database)
     return [
         diagnosis.examine_disk(config.data),
-        *(database := diagnosis.examine_database(config, settings.SQLITE_FILE, seconds=seconds)),
-        *(examine_receivers(seconds=seconds) if _is_made(database) else ()),
+        *database,
+        *(examine_receivers(seconds=seconds) if made and worst is diagnosis.Level.OK else ()),
+        *(_clock() if made and worst is not diagnosis.Level.PROBLEM else ()),
     ]
 
 
-def _is_made(database: list[diagnosis.Finding]) -> bool:
-    """Whether the database can be asked for receivers: asking must not make an SQLite file."""
-    file = settings.SQLITE_FILE
-    return (file is None or file.exists()) and diagnosis.worst(database) is diagnosis.Level.OK
+def _clock() -> list[diagnosis.Finding]:
+    """Whether the clock fits to history, as retention judges it."""
+    now = clock.now()
+    try:
+        until = trusted_clock.trusted_until()
+    except Error:  # the tables are made at the next start
+        return []
+    level, do = diagnosis.Level.OK, ""
+    found = "It fits to history." if until else "There is no history that it could contradict."
+    if not trusted_clock.agrees(now, until) and until is not None:
+        level, found = diagnosis.Level.WARNING, contradiction(now, until)
+        do = f"Nothing is deleted for its age until they agree. {CONFIRM}."
+    return [diagnosis.Finding(check="clock", level=level, found=found, do=do)]
 
 
 async def _clusters(config: Config, seconds: float) -> list[diagnosis.Finding]:

@@ -7,12 +7,15 @@ second besides; on the event loop, so that all follow a jump before anything els
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
 
 from dashboard.clock import passed
 from dashboard.parts.formatting import age, when
 from leases.domain.steady_clock import Jump, SteadyClock, moved
+from leases.history import trusted_clock
 
 logger = logging.getLogger(__name__)
 
@@ -123,3 +126,67 @@ def sentence(jump: Jump) -> str:
         "UTC. Leases keep the time they have left. In history, times from before and after do not "
         "fit together."
     )
+
+
+InThread = Callable[[Callable[[], Any]], Awaitable[Any]]
+CONFIRM = "If the clock is right, run: manage.py confirm_clock"
+
+
+def contradiction(now: datetime, until: datetime) -> str:
+    """What pages and `doctor` say of a clock that does not fit to history, without what to do."""
+    return (
+        f"The clock of this server says {when(now, until)} UTC, but the last moment of a clock "
+        f"that is trusted is {when(until, now)} UTC."
+    )
+
+
+class ClockTrust:
+    """Whether history may be deleted and counted by the clock (leases/history/trusted_clock.py).
+
+    `trusted` is as of the last look; `says` is a sentence for the pages while it is not.
+    """
+
+    def __init__(
+        self,
+        watch: ClockWatch,
+        in_thread: InThread,
+        process: str,
+        others_agree: Callable[[datetime], bool] = lambda _: False,
+    ) -> None:
+        """`others_agree`: whether clocks of other machines are as this one."""
+        self._watch = watch
+        self._in_thread = in_thread
+        self._process = process
+        self._others_agree = others_agree
+        self._since = passed()  # when the clock was last trusted, or this process began
+        self.trusted = False
+        self.says: str | None = None
+
+    async def look(self) -> bool:
+        """Judge the clock, and note that it is right. Raises DatabaseError."""
+        now = self._watch.now()
+        until = await self._in_thread(partial(trusted_clock.trusted_until, self._process))
+        if until is not None:
+            await self._in_thread(partial(trusted_clock.keep, until))
+        if self._watch.doubtful:
+            self._doubt(
+                "The clock of this server was lately set far ahead: for a day nothing is deleted "
+                "for its age, and reliability is not counted."
+            )
+            return False
+        explained = timedelta(microseconds=(passed() - self._since) // 1000)
+        if trusted_clock.agrees(now, until, explained=explained):
+            await self._in_thread(partial(trusted_clock.advance, now))
+        elif self._others_agree(now):
+            await self._in_thread(partial(trusted_clock.trust, now))
+        elif until is not None:
+            self._doubt(
+                f"{contradiction(now, until)} Nothing is deleted for its age, and reliability is "
+                f"not counted. {CONFIRM}."
+            )
+            return False
+        self._since, self.trusted, self.says = passed(), True, None
+        return True
+
+    def _doubt(self, why: str) -> None:
+        self.trusted, self.says = False, why

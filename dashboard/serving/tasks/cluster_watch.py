@@ -65,6 +65,10 @@ class ClusterWatch:
         """Remember where an earlier run stopped, and let recorder and publisher follow."""
         cluster, store, in_thread = self._cluster, self._cluster.store, self._recorder.in_thread
         remembered = await in_thread(partial(_remember, store))
+        now = self._clock.now()
+        if remembered is not None and remembered.watched_until > now:
+            # An earlier run had a clock that was ahead: as if it was set back now.
+            store.clock_jumped(Jump(remembered.watched_until, now))
         recent = await in_thread(partial(find_changes.recent, cluster.name, KEPT_CHANGES))
         self._publisher.fill(cluster.name, recent)
         activity = self._publisher.hubs[cluster.name].activity

@@ -48,6 +48,20 @@ SHARE = 100  # times the length of a count is the wait until the next
 PAUSE = 0.02  # seconds between two writes, in which changes are written
 
 Look = Callable[..., Awaitable[Any]]
+Trusted = Callable[[], Awaitable[bool]]
+
+
+async def _always() -> bool:
+    return True
+
+
+def _unless(clock: ClockWatch) -> Trusted:
+    """The clock as far as its jumps tell."""
+
+    async def trusted() -> bool:
+        return not clock.doubtful
+
+    return trusted
 
 
 class ReliabilityTotals:
@@ -60,12 +74,14 @@ class ReliabilityTotals:
         clock: ClockWatch,
         *,
         days: int,
+        trusted: Trusted | None = None,
     ) -> None:
-        """`days`: how long totals are kept."""
+        """`days`: how long totals are kept. `trusted` says whether to go by the clock."""
         self._clusters = clusters
         self._recorder = recorder
         self._clock = clock
         self._days = timedelta(days=days)
+        self._trusted = trusted or _unless(clock)
         self.counted = asyncio.Event()  # once: what retention waits for after a start
 
     async def run(self) -> None:
@@ -78,12 +94,12 @@ class ReliabilityTotals:
 
     async def count(self, now: datetime) -> None:
         """Count from the first day that is not final up to now, in all clusters."""
-        if self._clock.doubtful:
-            logger.warning("Reliability is not counted: the clock was lately set far ahead")
-            return
         with ThreadPoolExecutor(1, thread_name_prefix="reliability") as thread:
             look: Look = partial(asyncio.get_running_loop().run_in_executor, thread)
             try:
+                if not await self._trusted():
+                    logger.warning("Reliability is not counted: the clock may be wrong")
+                    return
                 for cluster in await look(known_clusters):
                     await self._count_cluster(cluster, now, look)
             except DatabaseError as error:
@@ -164,28 +180,28 @@ class Forgetting:
         *,
         days: int,
         rows: int,
-        doubtful: Callable[[], bool] = bool,
+        trusted: Trusted | None = None,
         counted_until: Callable[[str], datetime] = lambda _: ALL,
     ) -> None:
-        """`doubtful` says that the clock may be wrong, so that no row's age is known.
+        """`trusted` says whether the clock is right, so that the age of rows is known.
         `counted_until`: the moment from which the totals of a cluster still need its changes.
         """
         self._recorder = recorder
         self._days = timedelta(days=days)
         self._rows = rows
-        self._doubtful = doubtful
+        self._trusted = trusted or _always
         self._counted_until = counted_until
         self._reached: dict[str, datetime] = {}  # the cut up to which all is done
 
     async def run(self, now: datetime) -> int:
         """One round; how many changes it forgot. What fails is tried again in the next."""
-        if self._doubtful():
-            logger.warning("No old changes are forgotten: the clock was lately set far ahead")
-            return 0
         total, old = 0, now - self._days
         with ThreadPoolExecutor(1, thread_name_prefix="forgetting") as thread:
             look: Look = partial(asyncio.get_running_loop().run_in_executor, thread)
             try:
+                if not await self._trusted():
+                    logger.warning("No old changes are forgotten: the clock may be wrong")
+                    return 0
                 await self._recorder.in_thread(partial(forget_refused, old))
                 gone = 1
                 while gone:

@@ -34,11 +34,14 @@ class Notifications:
         clusters: Collection[str],
         process: str,
         clock: Callable[[], datetime],
+        trusted: Callable[[], bool] = lambda: True,
     ) -> None:
+        """`trusted` says whether the age of a message is known, so that it may be given up."""
         self._in_thread = in_thread
         self._clusters = clusters
         self._process = process
         self._clock = clock
+        self._trusted = trusted
         self._sending: dict[asyncio.Task[None], int] = {}  # with the receiver
         self._wake = asyncio.Event()
         self.outcomes: Counter[tuple[str, str]] = Counter()  # by sort of receiver and outcome
@@ -53,7 +56,7 @@ class Notifications:
             while True:
                 try:
                     await self._look()
-                    if looks % FORGET_LOOKS == 0:
+                    if looks % FORGET_LOOKS == 0 and self._trusted():
                         await self._in_thread(partial(deliveries.forget_messages, self._clock()))
                 except DatabaseError as error:
                     logger.warning("Messages that wait cannot be read just now: %s", error)
@@ -105,6 +108,7 @@ class Notifications:
             self._clock(),
             error=outcome.error,
             retry_after=outcome.retry_after,
+            may_give_up=self._trusted(),
         )
         try:
             await self._in_thread(ended)

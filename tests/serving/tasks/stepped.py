@@ -1,5 +1,5 @@
-"""`manage.py` on a machine whose wall clock a test sets: each SIGUSR1 adds the next of STEPS, which
-are seconds."""
+"""`manage.py` on a machine whose wall clock a test sets: it begins AHEAD, and each SIGUSR1 adds the
+next of STEPS, which are seconds."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from pathlib import Path
 from dashboard import clock
 from leases.domain.steady_clock import SteadyClock
 
-_steps = [int(step) for step in os.environ["STEPS"].split(",")]
-_ahead = 0
+_steps = [int(step) for step in os.environ.get("STEPS", "").split(",") if step]
+_ahead = int(os.environ.get("AHEAD", "0")) * 1_000_000_000
 
 
 def _step(*_: object) -> None:
