@@ -69,6 +69,9 @@ class Dropdown(forms.Select):
         super().__init__({"class": "select"})
 
 
+MAX_NUMBERED = 10_000  # lines
+
+
 class YamlEditor(forms.Textarea):
     """A text with line numbers; those of `bad_lines` are marked."""
 
@@ -87,7 +90,7 @@ class YamlEditor(forms.Textarea):
         return copied
 
     def get_context(self, name: str, value: Any, attrs: dict[str, Any] | None) -> dict[str, Any]:
-        count = str(value or "").count("\n") + 1
+        count = min(MAX_NUMBERED, str(value or "").count("\n") + 1)
         numbers = [(number, number in self.bad_lines) for number in range(1, count + 1)]
         return super().get_context(name, value, attrs) | {"numbers": numbers}
 
@@ -309,7 +312,9 @@ class PairsField(forms.Field):
         for key, text in value:
             if not key and not text:
                 continue
-            if not key:
+            if "\0" in key + text:
+                problems.append(f"Leave out the NUL character of the {self.noun} {key[:40]!r}.")
+            elif not key:
                 problems.append(f"The {self.noun} with the value {text[:40]!r} has no key.")
             elif key in found:
                 problems.append(f"The {self.noun} {key} is there twice. Remove one.")

@@ -12,9 +12,16 @@ from django import forms
 from dashboard.forms.admin_form import FieldProblem
 from dashboard.forms.edit_form import LOST, TermForm
 from dashboard.forms.fields import YamlEditor, one_line_break
-from leases.domain.edit import YamlEdit, at_path, patch_between
+from leases.domain.edit import YamlEdit, at_path, leaves, patch_between
 
 MAX_DEPTH = 20
+MAX_NODES = 20_000  # keys and values
+MAX_NUMBER = 100  # characters: a longer number takes long to read, and no Lease takes it
+_MERGE = "tag:yaml.org,2002:merge"
+_NUMBERS = frozenset({"tag:yaml.org,2002:int", "tag:yaml.org,2002:float"})
+_SURROGATE = re.compile("[\ud800-\udfff]")
+# libyaml's parser, which is a hundred times as fast.
+_Loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 _PATH = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 
 
@@ -46,73 +53,131 @@ class Document(msgspec.Struct, frozen=True):
         return 1
 
 
-class _Loader(yaml.SafeLoader):
-    """Reads what JSON can say: no dates, no aliases, no keys twice."""
-
-    def compose_node(self, parent: Any, index: Any) -> Any:
-        if self.check_event(yaml.events.AliasEvent):
-            raise _at("Write the value instead of an alias (*).", self.peek_event().start_mark)  # type: ignore[no-untyped-call]
-        return super().compose_node(parent, index)
+def _mark(event: yaml.Event) -> Any:
+    return event.start_mark
 
 
-# A time stays text, as in JSON.
-_Loader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
+class _Scalars(yaml.constructor.SafeConstructor, yaml.resolver.Resolver):
+    """Reads scalars as JSON can say them: a time stays text."""
+
+    yaml_implicit_resolvers = {
+        first: [(tag, form) for tag, form in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+
+    def __init__(self) -> None:
+        yaml.constructor.SafeConstructor.__init__(self)
+        yaml.resolver.Resolver.__init__(self)
+
+    def value_of(self, event: yaml.ScalarEvent) -> Any:
+        """Raises YamlProblem, and ValueError for what looks like a number and is none."""
+        tag = event.tag
+        if not tag or tag == "!":
+            tag = self.resolve(yaml.ScalarNode, event.value, event.implicit)  # type: ignore[no-untyped-call]
+        if tag in _NUMBERS and len(event.value) > MAX_NUMBER:
+            raise _at(
+                f"A number has {MAX_NUMBER} characters at most: put a longer text in quotes.",
+                _mark(event),
+            )
+        value = self.construct_object(yaml.ScalarNode(tag, event.value, _mark(event)))
+        self.constructed_objects.clear()
+        finite = not isinstance(value, float) or math.isfinite(value)
+        if value is None or (isinstance(value, str | int | float) and finite):
+            return value
+        raise _at("JSON has no such value.", _mark(event))
+
+
+class _Reading:
+    """Builds the value from parser events: no aliases, no keys twice, and within bounds."""
+
+    def __init__(self) -> None:
+        self.value: Any = None
+        self.lines: dict[str, int] = {}
+        self._scalars = _Scalars()
+        self._nodes = 0
+        # What is open: the value, its path, and the key that waits for its value.
+        self._open: list[tuple[Any, str, list[str]]] = []
+
+    def take(self, event: yaml.Event) -> None:
+        """Raises YamlProblem."""
+        if isinstance(event, yaml.AliasEvent):
+            raise _at("Write the value instead of an alias (*).", _mark(event))
+        if isinstance(event, yaml.ScalarEvent):
+            self._count(event)
+            if self._wants_key():
+                self._take_key(event)
+            else:
+                self._put(self._scalars.value_of(event), event)
+        elif isinstance(event, yaml.CollectionStartEvent):
+            self._count(event)
+            if self._wants_key():
+                raise _at("A key is plain text.", _mark(event))
+            value: Any = {} if isinstance(event, yaml.MappingStartEvent) else []
+            path = self._put(value, event)
+            if len(self._open) >= MAX_DEPTH:
+                raise _at("This is too deep for a Lease.", _mark(event))
+            self._open.append((value, path, []))
+        elif isinstance(event, yaml.CollectionEndEvent):
+            self._open.pop()
+
+    def _count(self, event: yaml.Event) -> None:
+        self._nodes += 1
+        if self._nodes > MAX_NODES:
+            raise _at(f"A Lease has {MAX_NODES:,} keys and values at most.", _mark(event))
+
+    def _wants_key(self) -> bool:
+        if not self._open:
+            return False
+        value, _, key = self._open[-1]
+        return isinstance(value, dict) and not key
+
+    def _take_key(self, event: yaml.ScalarEvent) -> None:
+        value, path, key = self._open[-1]
+        name = event.value
+        if event.tag == _MERGE or (event.implicit[0] and name == "<<"):
+            raise _at("A key is plain text.", _mark(event))
+        if name in value:
+            raise _at(f"{name} is there twice.", _mark(event))
+        key.append(name)
+        self.lines[_joined([path, name] if path else [name])] = _mark(event).line + 1
+
+    def _put(self, item: Any, event: yaml.Event) -> str:
+        """Put a value in its place and return its path."""
+        if not self._open:
+            self.value = item
+            return ""
+        into, path, key = self._open[-1]
+        if isinstance(into, list):
+            place = f"{path}[{len(into)}]"
+            self.lines[place] = _mark(event).line + 1
+            into.append(item)
+            return place
+        name = key.pop()
+        into[name] = item
+        return _joined([path, name] if path else [name])
 
 
 def read_yaml(text: str) -> Document:
-    """Raises YamlProblem."""
+    """Read within bounds: this takes less than a second, whatever the text. Raises YamlProblem."""
+    reading, documents = _Reading(), 0
+    unencodable = _SURROGATE.search(text)
+    if unencodable is not None:
+        line = text.count("\n", 0, unencodable.start()) + 1
+        raise YamlProblem("Half of a surrogate pair is no character: leave it out.", line=line)
     try:
-        loader = _Loader(text)
-        try:
-            node = loader.get_single_node()
-            lines = dict(_lines(node)) if node is not None else {}
-            value = _value(loader, node) if node is not None else None
-        finally:
-            loader.dispose()
+        for event in yaml.parse(text, Loader=_Loader):
+            if isinstance(event, yaml.DocumentStartEvent):
+                documents += 1
+                if documents > 1:
+                    raise _at("Write one document: another one begins here.", _mark(event))
+            reading.take(event)
     except yaml.MarkedYAMLError as error:
-        raise _said(error) from None
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise _said(error, text) from None
+    except (yaml.YAMLError, ValueError) as error:
         raise YamlProblem(f"This is no YAML: {str(error).splitlines()[0]}", line=1) from None
-    if not isinstance(value, dict):
+    if not isinstance(reading.value, dict):
         raise YamlProblem("Write the fields of a Lease, such as spec:.", line=1)
-    return Document(value, lines)
-
-
-def _lines(node: yaml.Node, path: tuple[str, ...] = ()) -> Iterator[tuple[str, int]]:
-    """Yield each path with its line. Raises YamlProblem for what JSON cannot say."""
-    if len(path) > MAX_DEPTH:
-        raise _at("This is too deep for a Lease.", node.start_mark)
-    if isinstance(node, yaml.MappingNode):
-        seen = set()
-        for key, value in node.value:
-            name = key.value
-            if not isinstance(name, str) or key.tag == "tag:yaml.org,2002:merge":
-                raise _at("A key is plain text.", key.start_mark)
-            if name in seen:
-                raise _at(f"{name} is there twice.", key.start_mark)
-            seen.add(name)
-            yield _joined((*path, name)), key.start_mark.line + 1
-            yield from _lines(value, (*path, name))
-    elif isinstance(node, yaml.SequenceNode):
-        for index, item in enumerate(node.value):
-            yield _joined((*path, f"[{index}]")), item.start_mark.line + 1
-            yield from _lines(item, (*path, f"[{index}]"))
-
-
-def _value(loader: _Loader, node: yaml.Node) -> Any:
-    """Return a node as JSON would have it: each key is text."""
-    if isinstance(node, yaml.MappingNode):
-        return {key.value: _value(loader, value) for key, value in node.value}
-    if isinstance(node, yaml.SequenceNode):
-        return [_value(loader, item) for item in node.value]
-    value = loader.construct_object(node)
-    finite = not isinstance(value, float) or math.isfinite(value)
-    if value is None or (isinstance(value, str | int | float) and finite):
-        return value
-    raise _at("JSON has no such value.", node.start_mark)
+    return Document(reading.value, reading.lines)
 
 
 def _joined(steps: Any) -> str:
@@ -123,14 +188,26 @@ def _at(text: str, mark: Any) -> YamlProblem:
     return YamlProblem(text, line=mark.line + 1, column=mark.column + 1)
 
 
-def _said(error: yaml.MarkedYAMLError) -> YamlProblem:
+def _said(error: yaml.MarkedYAMLError, text: str) -> YamlProblem:
     mark = error.problem_mark or error.context_mark
     problem = error.problem or "this is no YAML"
-    if "'\\t'" in problem:
-        problem = "a tab. YAML indents with spaces only"
+    if mark is not None and "character" in problem:
+        line = "".join(text.split("\n")[mark.line : mark.line + 1])
+        if line[mark.column : mark.column + 1] == "\t":
+            problem = "a tab. YAML indents with spaces only"
+    if "Unicode character escape" in problem:
+        problem = "this escape is no character: half of a surrogate pair, or beyond Unicode"
     if mark is None:
         return YamlProblem(f"{problem}.", line=1)
     return _at(f"{problem}.", mark)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list | dict):
+        for item in [*value, *value.values()] if isinstance(value, dict) else value:
+            yield from _texts(item)
 
 
 MAX_TEXT = 1_500_000  # characters; etcd keeps objects up to 1.5 MiB
@@ -156,6 +233,7 @@ class YamlForm(TermForm):
     shown = forms.CharField(required=False, strip=False, widget=forms.HiddenInput)
 
     document: Document | None = None
+    _shown: dict[str, Any] | None = None
     line_problems: list[YamlProblem]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -181,15 +259,21 @@ class YamlForm(TermForm):
         for path in FIXED:
             if at_path(shown, path) != at_path(self.document.value, path):
                 self.refuse(".".join(path), f"{'.'.join(path)} cannot be changed here.")
-        self.cleaned_data["changes"] = patch_between(shown, self.document.value)
+        changes = patch_between(shown, self.document.value)
+        for field, value in leaves(changes):
+            if any("\0" in text for text in _texts([*field, value])):
+                self.refuse(".".join(field), "Leave out the NUL character.")
+        self.cleaned_data["changes"] = changes
         return self.cleaned_data
 
     def shown_value(self) -> dict[str, Any]:
         """The Lease that the form began with. Raises ValidationError."""
-        try:
-            return read_yaml(one_line_break(self.cleaned_data.get("shown", ""))).value
-        except YamlProblem:
-            raise forms.ValidationError(LOST) from None
+        if self._shown is None:
+            try:
+                self._shown = read_yaml(one_line_break(self.cleaned_data.get("shown", ""))).value
+            except YamlProblem:
+                raise forms.ValidationError(LOST) from None
+        return self._shown
 
     def refuse(self, path: str, text: str) -> None:
         """Add an error at the line of a field."""
@@ -208,13 +292,17 @@ class YamlForm(TermForm):
         return [*lines, *others] if lines else super().problems()
 
     def annotated(self) -> list[tuple[int, str, list[str]]]:
-        """Each line with its number and the problems at it; nothing if there are none."""
+        """Each line with its number and the problems at it; of a long text those around the first
+        problem. Nothing if there are none.
+        """
         if not self.line_problems:
             return []
-        lines = one_line_break(str(self.data.get("text", ""))).split("\n")[:MAX_ANNOTATED]
+        lines = one_line_break(str(self.data.get("text", ""))).split("\n")
+        worst = min(one.line for one in self.line_problems)
+        first = max(0, min(worst - MAX_ANNOTATED // 2, len(lines) - MAX_ANNOTATED))
         return [
             (number, line, [one.text for one in self.line_problems if one.line == number])
-            for number, line in enumerate(lines, 1)
+            for number, line in enumerate(lines[first : first + MAX_ANNOTATED], first + 1)
         ]
 
     def _mark(self, problem: YamlProblem) -> None:

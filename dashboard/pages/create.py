@@ -87,7 +87,7 @@ class CreatePage:
     async def submit(self) -> HttpResponseBase:
         saving = "confirm" in self.request.POST
         form = CreateLeaseForm(self.request.POST, saving=saving)
-        if not form.is_valid():
+        if not await sync_to_async(form.is_valid)():  # it may be large
             return await self.draw(form, status=422)
         try:
             if not saving:

@@ -172,9 +172,22 @@ def _holder_url(cluster: str, tracked: Tracked) -> str:
     return holder_url(cluster, tracked.holder, in_leases=tracked.kind is Kind.HEARTBEAT)
 
 
+_LARGE = 64 * 1024  # bytes
+# libyaml's, a hundred times as fast; it writes some characters as escapes.
+_QUICK = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+
+
 def to_yaml(item: dict[str, Any]) -> str:
     """Keys in their given order, no aliases, no line folding."""
-    return yaml.safe_dump(item, sort_keys=False, allow_unicode=True, width=1000)
+    quick = len(msgspec.json.encode(item)) > _LARGE
+    written: str = yaml.dump(
+        item,
+        Dumper=_QUICK if quick else yaml.SafeDumper,
+        sort_keys=False,
+        allow_unicode=True,
+        width=1000,
+    )
+    return written
 
 
 def without_managed_fields(item: dict[str, Any]) -> dict[str, Any]:
@@ -183,7 +196,59 @@ def without_managed_fields(item: dict[str, Any]) -> dict[str, Any]:
     return {**item, "metadata": metadata}
 
 
-def diff_lines(before: str, after: str) -> list[tuple[str, str]]:
-    """The lines of both texts with their sign: " ", "-" or "+"."""
-    lines = difflib.ndiff(before.splitlines(), after.splitlines())
-    return [(line[0], line[2:]) for line in lines if line[0] != "?"]
+DiffLine = tuple[str, str]
+MAX_DIFF = 1000  # lines that are shown
+_AROUND = 3  # unchanged lines beside a change, in a long text
+_CLOSE = 50  # lines and
+_CLOSE_CHARACTERS = 5000  # of each side, in which each line is compared with each
+_COMPARED = 2000  # lines of each side that are matched; of more, all count as changed
+
+
+def diff_lines(before: str, after: str) -> list[DiffLine]:
+    """The lines of both texts with their sign: " ", "-" or "+". In bounded time and length."""
+    found = _compared(before.splitlines(), after.splitlines())
+    if len(found) > MAX_DIFF:
+        found = _near_changes(found)
+    if len(found) > MAX_DIFF:
+        more = len(found) - MAX_DIFF
+        found = [*found[:MAX_DIFF], (" ", f"… and {more:,} more lines")]
+    return found
+
+
+def _compared(old: list[str], new: list[str]) -> list[DiffLine]:
+    head = 0
+    while head < min(len(old), len(new)) and old[head] == new[head]:
+        head += 1
+    tail = 0
+    while tail < min(len(old), len(new)) - head and old[-1 - tail] == new[-1 - tail]:
+        tail += 1
+    middle = old[head : len(old) - tail], new[head : len(new) - tail]
+    return [
+        *((" ", line) for line in old[:head]),
+        *_matched(*middle),
+        *((" ", line) for line in old[len(old) - tail :]),
+    ]
+
+
+def _matched(old: list[str], new: list[str]) -> list[DiffLine]:
+    if all(len(side) <= _CLOSE and sum(map(len, side)) <= _CLOSE_CHARACTERS for side in (old, new)):
+        return [(line[0], line[2:]) for line in difflib.ndiff(old, new) if line[0] != "?"]
+    if max(len(old), len(new)) > _COMPARED:
+        return [*(("-", line) for line in old), *(("+", line) for line in new)]
+    found: list[DiffLine] = []
+    matcher = difflib.SequenceMatcher(None, old, new)
+    for what, first, last, new_first, new_last in matcher.get_opcodes():
+        if what == "equal":
+            found += [(" ", line) for line in old[first:last]]
+        else:
+            found += [("-", line) for line in old[first:last]]
+            found += [("+", line) for line in new[new_first:new_last]]
+    return found
+
+
+def _near_changes(found: list[DiffLine]) -> list[DiffLine]:
+    near: set[int] = set()
+    for number, (sign, _) in enumerate(found):
+        if sign != " ":
+            near.update(range(number - _AROUND, number + _AROUND + 1))
+    return [line for number, line in enumerate(found) if number in near]

@@ -59,9 +59,20 @@ def test_a_path_leads_to_its_line_or_to_the_nearest_around_it(path, line):
         ("", 1, "Write the fields of a Lease"),
         ("a: 1\n---\nb: 2", 2, ""),
         ("? [a]\n: b", 1, "A key is plain text."),
+        ("a: {x: 1}\n<<: {b: 1}", 2, "A key is plain text."),
         ("a: \x01", 1, ""),
         ("[" * 5000, 1, ""),
         ("a: " * 3 + "b", 1, ""),
+        ('a: 1\nb: "\\ud800"', 2, "this escape is no character"),
+        ('"\\udfff": 1', 1, "this escape is no character"),
+        ("a: 1\nb: \ud800", 2, "Half of a surrogate pair is no character"),
+        ("a: 0x" + "f" * 1_000_000, 1, "A number has 100 characters at most"),
+        ("a: 1" + ":1" * 100_000, 1, "A number has 100 characters at most"),
+        ("a: !!int " + "9" * 101, 1, "A number has 100 characters at most"),
+        ("a:\n" + "- 1\n" * 250_000, 19_999, "A Lease has 20,000 keys and values at most."),
+        ("{" + "a: {}, " * 100_000 + "}", 1, "a is there twice."),
+        ("[" * 500_000, 1, ""),
+        ("a: " + "- " * 500_000, 1, ""),
     ],
 )
 def test_what_cannot_be_sent_is_refused_at_its_line(text, line, said):
@@ -81,3 +92,9 @@ def test_many_aliases_of_aliases_cost_nothing():
 
 def test_numbers_as_keys_are_text_as_in_json():
     assert read_yaml("1: x\ntrue: y").value == {"1": "x", "true": "y"}
+
+
+def test_a_long_text_of_a_million_characters_is_read_as_it_is():
+    text = "é \U0001f600 " * 200_000
+    assert read_yaml(f'a: "{text}"').value == {"a": text}
+    assert read_yaml(f"a: '{'9' * 1_000_000}'").value == {"a": "9" * 1_000_000}

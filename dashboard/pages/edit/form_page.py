@@ -161,7 +161,8 @@ class FormPage(Generic[F]):
         if pressed is not None:
             return await self.draw(self.bound(pressed, saving=False).without_errors(), quiet=True)
         form = self.bound(self.request.POST, saving="confirm" in self.request.POST)
-        if not form.is_valid():
+        # What people send may be large: it is read, compared and drawn in the request's own thread.
+        if not await sync_to_async(form.is_valid)():
             return await self.draw(form, status=422)
         return await self._submit(form)
 
@@ -181,7 +182,8 @@ class FormPage(Generic[F]):
         try:
             verdict = await self._verdict(form)
             if not form.saving:
-                return await self.draw(self.previewed(form, verdict), verdict=verdict)
+                previewed = await sync_to_async(self.previewed)(form, verdict)
+                return await self.draw(previewed, verdict=verdict)
             row = await self._write(form)
         except AlreadySent as sent:
             return self._to_outcome(sent.row)
@@ -223,12 +225,12 @@ class FormPage(Generic[F]):
 
     async def _draw_conflict(self, form: F, moved: Moved) -> HttpResponse:
         """Show both sides; the next submit is for the Lease as it is now."""
-        found = self.collisions(form, moved)
+        found = await sync_to_async(self.collisions)(form, moved)
         self.tracked = as_read(self.tracked, moved.lease, self.now)
         another_term = term_of(moved.lease) != self.seen_term(form)
         conflict: dict[str, Any] = {"collisions": found, "another_term": another_term}
         conflict["writers"] = writers_of(found, moved.current)
-        rebased = self.rebased(form, moved.current)
+        rebased = await sync_to_async(self.rebased)(form, moved.current)
         return await self.draw(rebased, conflict=conflict, status=409)
 
     async def _draw_error(self, form: F, error: ApiError) -> HttpResponse:
@@ -254,7 +256,17 @@ class FormPage(Generic[F]):
         status: int = 200,
     ) -> HttpResponse:
         """`quiet`: show no errors, because the person still types."""
-        context = {
+        access = await may_write(self.cluster, self.user, self.key.namespace, "patch")
+
+        def drawn() -> HttpResponse:
+            context = self._context(form, verdict, quiet=quiet)
+            more = {"conflict": conflict, "error": error, "access": access}
+            return render(self.request, self.template, context | more, status=status)
+
+        return await sync_to_async(drawn)()
+
+    def _context(self, form: F, verdict: DryRun | None, *, quiet: bool) -> dict[str, Any]:
+        return {
             "form": form,
             "quiet": quiet,
             "lease": self.tracked,
@@ -262,11 +274,7 @@ class FormPage(Generic[F]):
             "read_at": self.as_of,
             "verdict": None if verdict is None else verdict_view(verdict),
             "happens": None if quiet else self.what_happens(form),
-            "conflict": conflict,
-            "error": error,
-            "access": await may_write(self.cluster, self.user, self.key.namespace, "patch"),
         }
-        return await sync_to_async(render)(self.request, self.template, context, status=status)
 
 
 async def answer(

@@ -161,6 +161,7 @@ _Loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 _MERGE = "<<"
 _MERGE_TAG = "tag:yaml.org,2002:merge"
 _FEW_ALIASED, _FEW_NODES = 100, 1000
+MAX_NODES = 100_000  # keys and values; a body of that many is read in less than a second
 _SMALL, _LARGE = 400_000, 4_000_000
 _MOST_OF_SMALL, _MOST_OF_LARGE = 0.99, 0.10
 # The stages of Go's conversion, each of which fails at its first error: go-yaml builds its values,
@@ -303,8 +304,13 @@ class _Document:
         return _Built(built.value, built.size + 1, lines=built.lines)
 
     def _count(self, nodes: int, aliased: int) -> None:
-        """Refuse a document that consists mostly of aliases, as go-yaml does (decode.go)."""
+        """Refuse a document that consists mostly of aliases, as go-yaml does (decode.go).
+
+        kube-apiserver reads any number of nodes. Here one client must not keep others waiting.
+        """
         self._nodes += nodes
+        if self._nodes > MAX_NODES:
+            raise YamlError(f"yaml: document has more than {MAX_NODES} keys and values")
         self._aliased += aliased
         few = self._aliased <= _FEW_ALIASED or self._nodes <= _FEW_NODES
         if aliased and not few and self._aliased / self._nodes > _allowed_ratio(self._nodes):

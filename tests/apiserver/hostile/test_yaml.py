@@ -79,7 +79,7 @@ def test_yaml_tags_make_no_objects(api: Process, text: bytes, holder: str | None
 
 def test_others_are_served_while_a_huge_document_is_read(api: Process) -> None:
     with connect(api.url) as slow, connect(api.url) as quick:
-        slow.sendall(message("POST", LEASES, b"- 1\n" * 150_000, YAML))
+        slow.sendall(message("POST", LEASES, b"- 1\n" * 99_000, YAML))
         served = 0
         while not select.select([slow], [], [], 0)[0]:
             quick.sendall(message("GET", "/livez"))
@@ -87,3 +87,26 @@ def test_others_are_served_while_a_huge_document_is_read(api: Process) -> None:
             served += 1
         assert hear(slow).status["code"] == 400
     assert served > 5
+
+
+@pytest.mark.parametrize(
+    "bomb",
+    [
+        b"- 1\n" * 700_000,
+        b"[" + b"1," * 1_400_000 + b"1]",
+        b"{" + b"a: {}," * 450_000 + b"}",
+        b"a: 1\n" * 500_000,
+    ],
+)
+def test_more_keys_and_values_than_an_object_has_are_refused(api: Process, bomb: bytes) -> None:
+    said = "document has more than 100000 keys and values"
+    assert said in post(api, bomb, YAML).status["message"]
+    assert said in patch(api, bomb, APPLY).status["message"]
+
+
+@pytest.mark.parametrize(
+    "number", [b"0x" + b"f" * 2_000_000, b"1" + b":1" * 1_000_000, b"9" * 2_000_000]
+)
+def test_a_long_number_is_refused_for_its_type(api: Process, number: bytes) -> None:
+    text = b"metadata: {name: n}\nspec: {leaseDurationSeconds: %s}" % number
+    assert post(api, text, YAML).code == 400

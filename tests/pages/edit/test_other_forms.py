@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from datetime import UTC, datetime
 from html import unescape
@@ -10,6 +11,8 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.test import AsyncClient
 
+from dashboard.forms import yaml_form
+from dashboard.pages.edit import form_page
 from leases.domain.lease import ObjectName
 from leases.models import Edit
 from leases.wire.microtime import format_microtime
@@ -135,6 +138,13 @@ async def test_yaml_that_both_changed_shows_both_sides(cluster, admin):
         ("name: story", "name: other", "metadata.name cannot be changed here."),
         ("Seconds: 15", "Seconds: 0", "must be greater than 0"),
         ("Seconds: 15", "Seconds: [", ""),
+        ("spec:\n", 'spec:\n  x: "\\ud800"\n', "this escape is no character"),
+        ("spec:\n", 'spec:\n  x: "a\\0"\n', "Leave out the NUL character."),
+        ("spec:\n", 'spec:\n  "x\\0": [1]\n', "Leave out the NUL character."),
+        ("spec:\n", 'spec:\n  x: [{y: "\\0"}]\n', "Leave out the NUL character."),
+        ("Seconds: 15", "Seconds: 0x" + "f" * 100_000, "A number has 100 characters at most"),
+        ("Seconds: 15", "Seconds: 1" + ":1" * 100_000, "A number has 100 characters at most"),
+        ("spec:\n", "x:\n" + "- 1\n" * 250_000 + "spec:\n", "20,000 keys and values at most"),
     ],
 )
 async def test_wrong_yaml_is_refused_at_its_line(cluster, admin, old, new, said):
@@ -146,6 +156,37 @@ async def test_wrong_yaml_is_refused_at_its_line(cluster, admin, old, new, said)
     assert said in text
     assert 'class="ln bad"' in text
     assert (await cluster.client.get(KEY)).spec.lease_duration_seconds == 15
+
+
+async def test_what_people_send_is_read_compared_and_drawn_off_the_event_loop(
+    cluster, admin, monkeypatch
+):
+    """The loop serves everybody: a large text must not stop it."""
+    on_loop = []
+
+    def watched(module, name):
+        plain = getattr(module, name)
+
+        def call(*arguments):
+            try:
+                asyncio.get_running_loop()
+            except RuntimeError:
+                on_loop.append((name, False))
+            else:
+                on_loop.append((name, True))
+            return plain(*arguments)
+
+        monkeypatch.setattr(module, name, call)
+
+    data = await opened(admin, "edit/yaml") | {"reason": "drill"}
+    watched(yaml_form, "read_yaml")
+    watched(form_page, "diff_lines")
+    data["text"] = data["text"].replace("Seconds: 15", "Seconds: 30")
+    assert (await admin.post(f"{PATH}edit/yaml/", data)).status_code == 200
+    await cluster.client.patch(KEY, {"spec": {"leaseDurationSeconds": 20}})
+    assert (await admin.post(f"{PATH}edit/yaml/", data | {"confirm": "yes"})).status_code == 409
+    assert {name for name, _ in on_loop} == {"read_yaml", "diff_lines"}
+    assert not any(where for _, where in on_loop)
 
 
 async def test_a_removed_holder_is_never_null(cluster, admin):
