@@ -26,9 +26,10 @@ from dashboard.parts.lease_row import lease_url
 from dashboard.parts.names import holder_view
 from dashboard.parts.write_access import may_write
 from dashboard.watched_cluster import WatchedCluster
-from leases.actions.audit import AlreadySent
+from leases.actions.audit import DONE, AlreadySent, sent_before
 from leases.actions.write_lease import ACTION, NewLease, create_lease, preview
 from leases.domain.lease import ObjectName
+from leases.models import Edit
 from leases.wire.status import AlreadyExists, ApiError
 
 
@@ -86,6 +87,9 @@ class CreatePage:
 
     async def submit(self) -> HttpResponseBase:
         saving = "confirm" in self.request.POST
+        once = self.request.POST.get("once", "")
+        if saving and (first := await sent_before(once, user=self.user, cluster=self.cluster.name)):
+            return await self._sent_again(first)
         form = CreateLeaseForm(self.request.POST, saving=saving)
         if not await sync_to_async(form.is_valid)():  # it may be large
             return await self.draw(form, status=422)
@@ -94,7 +98,7 @@ class CreatePage:
                 return await self.draw(form, preview=await self._preview(form))
             await self._write(form)
         except AlreadySent as sent:
-            return await self._sent(ObjectName(sent.row.namespace, sent.row.name))
+            return await self._sent_again(sent.row)
         except AlreadyExists:
             return await self.draw(form, exists=self._existing(form.wanted().key), status=409)
         except ApiError as error:
@@ -136,6 +140,12 @@ class CreatePage:
             "holder": holder_view(known.holder) if known else None,
             "known": known is not None,
         }
+
+    async def _sent_again(self, first: Edit) -> HttpResponseBase:
+        """Say what became of the first sending."""
+        if first.outcome == DONE:
+            return await self._sent(ObjectName(first.namespace, first.name))
+        return redirect("lease_outcome", first.cluster, first.namespace, first.name, first.pk)
 
     async def _sent(self, key: ObjectName) -> HttpResponseBase:
         """Lead to the new Lease, once the watch has reported it."""

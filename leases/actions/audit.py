@@ -4,6 +4,7 @@ If the process dies in between, or the API does not answer, the row stays open:
 `leases.actions.unanswered_writes` resolves it against the cluster.
 """
 
+import logging
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from datetime import datetime
@@ -11,13 +12,15 @@ from typing import Any
 
 import msgspec
 from django.contrib.auth.models import User
-from django.db import IntegrityError
+from django.db import DatabaseError, IntegrityError
 
 from leases.domain.lease import Lease, ObjectName
 from leases.history.database import to_stored, to_stored_json
 from leases.models import Edit
 from leases.wire.microtime import format_microtime
 from leases.wire.status import ApiError
+
+logger = logging.getLogger(__name__)
 
 Document = Mapping[str, Any]
 # The server sets these, or a request repeats them as a precondition.
@@ -112,6 +115,7 @@ SERVER_ERROR = 500
 
 # Rows whose request runs in this process: nobody else closes them.
 running: set[int] = set()
+unsaved: dict[int, Edit] = {}  # those of them that the database did not take, by their number
 
 
 class Intent(msgspec.Struct, frozen=True, kw_only=True):
@@ -190,8 +194,44 @@ async def audited(
     finally:
         if row.outcome != Edit.INTENDED:
             row.closed_at = clock()
+        await _close(row)
+
+
+async def _close(row: Edit) -> None:
+    """Save the row; if the database refuses, `save_unsaved` does so once it answers again.
+
+    What the cluster did is done: a database that is locked meanwhile makes no failure of it.
+    """
+    unsaved[row.pk] = row
+    try:
         await row.asave()
+    except DatabaseError as error:
+        logger.warning(
+            "The audit row %d is not closed yet, the database refuses: %s", row.pk, error
+        )
+        unsaved[row.pk] = row
+    else:
         running.discard(row.pk)
+
+
+async def save_unsaved() -> None:
+    """Save the rows that the database refused. Raises DatabaseError if it still refuses."""
+    for number, row in list(unsaved.items()):
+        await row.asave()
+        _is_closed(row)
+        logger.info("The audit row %d is closed: %s", number, row.outcome)
+
+
+def _is_closed(row: Edit) -> None:
+    unsaved.pop(row.pk, None)
+    running.discard(row.pk)
+
+
+async def sent_before(once: str, *, user: User, cluster: str) -> Edit | None:
+    """The row of the first sending of a form, if it was sent before."""
+    if not once.isprintable():  # ours always is
+        return None
+    return await Edit.objects.filter(once=once or None, user=user, cluster=cluster).afirst()
 
 
 async def sending(
@@ -213,6 +253,7 @@ async def sending(
     else:
         meta = (current or {}).get("metadata", {})
         version, uid = meta.get("resourceVersion", ""), meta.get("uid", "")
+    earlier = row.changes, row.request
     if verb != "delete":
         changes = changed_fields(as_document(current), body, whole=verb in ("create", "update"))
         row.changes = to_stored_json(msgspec.to_builtins(changes))
@@ -223,7 +264,11 @@ async def sending(
         "attempt": row.request.get("attempt", 0) + 1,
         "sent_at": format_microtime(at),
     }
-    await row.asave(update_fields=["changes", "request"])
+    try:
+        await row.asave(update_fields=["changes", "request"])
+    except DatabaseError:
+        row.changes, row.request = earlier  # it is not sent
+        raise
 
 
 def answered(row: Edit, lease: Lease | Document | None = None) -> None:

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any
 
 import msgspec
+from django.contrib.auth.models import User
 from django.db import DatabaseError, IntegrityError, connection, transaction
 from django.db.models import Count, QuerySet
 
@@ -33,6 +34,13 @@ INTERRUPTED = (
     "Leaseboard stopped before the end. Leases that it had not come to were not tried; where an "
     "answer is missing, the row says what the cluster has."
 )
+
+
+def started_before(once: str, *, user: User, cluster: str) -> Deletion | None:
+    """The deletion that this drawing of the form started."""
+    if not once or not once.isprintable():
+        return None
+    return Deletion.objects.filter(once=once, user=user, cluster=cluster).first()
 
 
 class Started(Exception):

@@ -1,6 +1,7 @@
 """What SQLite and PostgreSQL do differently: text, locks, raw selects, many rows at once.
 
 NUL becomes the symbol ␀; a ␀ or ␛ in the text gets a ␛ before it. Decoding restores the exact text.
+Half of a surrogate pair, which no encoding can hold, becomes the replacement character for good.
 
 SQLite releases Python's GIL for each statement: one per row would make the event loop and the
 writer switch at every row.
@@ -21,7 +22,7 @@ from django.db import Error, connection, transaction
 
 NUL_SYMBOL = "\N{SYMBOL FOR NULL}"
 ESCAPE = "\N{SYMBOL FOR ESCAPE}"
-_TO_ESCAPE = re.compile(f"[\0{NUL_SYMBOL}{ESCAPE}]")
+_TO_ESCAPE = re.compile(f"[\0{NUL_SYMBOL}{ESCAPE}\ud800-\udfff]")
 _ESCAPED = re.compile(f"{ESCAPE}([{NUL_SYMBOL}{ESCAPE}])|{NUL_SYMBOL}")
 
 
@@ -33,7 +34,15 @@ def to_stored(text: str | None) -> str | None:
     """The text without NUL."""
     if not text or not _TO_ESCAPE.search(text):
         return text
-    return _TO_ESCAPE.sub(lambda found: NUL_SYMBOL if found[0] == "\0" else ESCAPE + found[0], text)
+    return _TO_ESCAPE.sub(_escaped, text)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    if found[0] == "\0":
+        return NUL_SYMBOL
+    if "\ud800" <= found[0] <= "\udfff":
+        return "\N{REPLACEMENT CHARACTER}"
+    return ESCAPE + found[0]
 
 
 @overload

@@ -6,8 +6,11 @@ import asyncio
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
+from django.db import OperationalError, connection
 
+from dashboard.serving.tasks.admin_writes import resolve_unanswered
 from leases.actions import audit
 from leases.actions.audit import Intent, NothingWritten, answered, audited, sending
 from leases.models import Edit
@@ -116,3 +119,45 @@ async def test_each_attempt_replaces_the_one_before(intent):
         answered(row)
     row = await Edit.objects.aget()
     assert (row.request["verb"], row.request["attempt"], row.changes) == ("delete", 2, [])
+
+
+async def test_a_row_that_the_database_did_not_take_is_closed_once_it_answers(intent):
+    """As when another process holds the lock for longer than SQLite waits."""
+    async with audited(intent, before=HELD, wanted={}, clock=lambda: LATER) as row:
+        await sending(row, "patch", PATCH, current=HELD, at=NOW)
+        answered(row, lease("cp-2"))
+        await refusing(True)
+    assert row.outcome == "done"
+    assert row.pk in audit.running  # else it would be judged by what the cluster shows
+    with pytest.raises(OperationalError):
+        await audit.save_unsaved()
+    await refusing(False)
+    assert (await Edit.objects.aget()).outcome == "intended"
+
+    looking = asyncio.create_task(resolve_unanswered({}, lambda: LATER))
+    while audit.unsaved:
+        await asyncio.sleep(0)
+    looking.cancel()
+    stored = await Edit.objects.aget()
+    assert (stored.outcome, stored.closed_at, stored.answer["code"]) == ("done", LATER, 200)
+    assert not audit.running
+
+
+async def test_a_request_whose_attempt_was_not_stored_is_not_sent(intent):
+    async def attempt() -> None:
+        async with audited(intent, before=HELD, wanted={}, clock=lambda: LATER) as row:
+            await refusing(True)
+            await sending(row, "patch", PATCH, current=HELD, at=NOW)
+
+    with pytest.raises(OperationalError):
+        await attempt()
+    await refusing(False)
+    await audit.save_unsaved()
+    stored = await Edit.objects.aget()
+    assert (stored.outcome, stored.request, stored.changes) == ("failed", {}, [])
+
+
+@sync_to_async
+def refusing(on: bool) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(f"PRAGMA query_only = {'ON' if on else 'OFF'}")

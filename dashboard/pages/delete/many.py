@@ -3,12 +3,13 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlencode
 
 import msgspec
 from asgiref.sync import sync_to_async
 from django.contrib import messages
+from django.contrib.auth.models import User
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, QueryDict
 from django.shortcuts import redirect, render
 from django.utils.cache import patch_vary_headers
@@ -193,6 +194,11 @@ async def delete_many(request: HttpRequest, cluster: str) -> HttpResponseBase:
 @guards.viewer_required
 def _answer(request: guards.ClusterRequest, _cluster: str, access: WriteAccess) -> HttpResponseBase:
     request.delete_access = access  # type: ignore[attr-defined]
+    if request.method == "POST":
+        once, user = request.POST.get("once", ""), cast("User", request.user)
+        first = deletion_runs.started_before(once, user=user, cluster=request.cluster.name)
+        if first is not None:
+            return redirect("deletion", request.cluster.name, first.pk)
     try:
         choice = choose(request.cluster, request.GET)
     except BadFilter as error:

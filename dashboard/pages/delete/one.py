@@ -23,7 +23,7 @@ from dashboard.parts.lease_row import row_view
 from dashboard.parts.names import holder_view
 from dashboard.parts.write_access import may_write
 from dashboard.watched_cluster import WatchedCluster
-from leases.actions.audit import AlreadySent
+from leases.actions.audit import AlreadySent, sent_before
 from leases.actions.write_lease import DELETE, TermEnded, delete_lease, refusal_of
 from leases.domain.edit import term_of
 from leases.domain.kind import NODE_LEASES, Kind
@@ -161,10 +161,12 @@ class DeletePage:
 
     async def submit(self) -> HttpResponseBase:
         form = DeleteLeaseForm(self.request.POST, key=self.key)
-        if not form.is_valid():
+        once = self.request.POST.get("once", "")
+        first = await sent_before(once, user=self.user, cluster=self.cluster.name)
+        if first is None and not form.is_valid():
             return await self.draw(form, status=422)
         try:
-            row = await self._write(form)
+            row = first or await self._write(form)
         except AlreadySent as sent:
             row = sent.row
         except TermEnded as ended:

@@ -1,11 +1,11 @@
 """What the forms that write to one Lease share: check, dry run, preview, write, conflict."""
 
 from datetime import datetime
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar, cast
 
 import msgspec
 from asgiref.sync import sync_to_async
-from django.contrib.auth.models import AbstractUser
+from django.contrib.auth.models import AbstractUser, User
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, QueryDict
 from django.shortcuts import redirect, render
 
@@ -20,7 +20,7 @@ from dashboard.parts.lease_head import diff_lines, to_yaml, without_managed_fiel
 from dashboard.parts.lease_row import row_view
 from dashboard.parts.write_access import may_write
 from dashboard.watched_cluster import WatchedCluster
-from leases.actions.audit import AlreadySent
+from leases.actions.audit import AlreadySent, sent_before
 from leases.actions.write_lease import MAX_RETRIES, DryRun, Guard, Moved, dry_run, write_lease
 from leases.domain.edit import Kept, LeaseWrite, term_of
 from leases.domain.lease import Lease, ObjectName
@@ -160,7 +160,10 @@ class FormPage(Generic[F]):
         pressed = press(self.request.POST)
         if pressed is not None:
             return await self.draw(self.bound(pressed, saving=False).without_errors(), quiet=True)
-        form = self.bound(self.request.POST, saving="confirm" in self.request.POST)
+        saving = "confirm" in self.request.POST
+        if saving and (first := await self._sent_before()):
+            return self._to_outcome(first)
+        form = self.bound(self.request.POST, saving=saving)
         # What people send may be large: it is read, compared and drawn in the request's own thread.
         if not await sync_to_async(form.is_valid)():
             return await self.draw(form, status=422)
@@ -219,6 +222,11 @@ class FormPage(Generic[F]):
             guard=self.guard(form),
             clock=clock.now,
         )
+
+    async def _sent_before(self) -> Edit | None:
+        """The first sending of this form: the Lease is no longer as it was drawn, because of it."""
+        once = self.request.POST.get("once", "")
+        return await sent_before(once, user=cast("User", self.user), cluster=self.cluster.name)
 
     def _to_outcome(self, row: Edit) -> HttpResponse:
         return redirect("lease_outcome", row.cluster, row.namespace, row.name, row.pk)

@@ -11,7 +11,7 @@ from typing import Any
 from django.db import DatabaseError
 
 from dashboard.watched_cluster import WatchedCluster
-from leases.actions import deletion_runs
+from leases.actions import audit, deletion_runs
 from leases.actions.deletion_runs import DeletionRun
 from leases.actions.unanswered_writes import resolve, unanswered
 from leases.wire.status import ApiError
@@ -89,6 +89,7 @@ async def resolve_unanswered(
     """Look at the start and then again and again, until cancelled."""
     while True:
         try:
+            await audit.save_unsaved()
             await resolve_once(clusters, now())
         except DatabaseError as error:
             logger.warning("Open rows of the audit trail cannot be read just now: %s", error)

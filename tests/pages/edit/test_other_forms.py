@@ -217,3 +217,16 @@ async def test_the_page_after_a_write_is_of_its_lease_alone(cluster, admin):
     assert (await admin.get(where)).status_code == 200
     assert (await admin.get(where.replace("story", "other"))).status_code == 404
     assert (await admin.get(f"{PATH}written/99999999999999999999/")).status_code == 404
+
+
+@pytest.mark.parametrize("form", ["release", "hand-over", "edit/yaml", "delete"])
+async def test_a_finished_form_sent_again_leads_to_what_became_of_the_first(cluster, admin, form):
+    data = await opened(admin, form) | {"reason": "drill", "confirm": "yes"}
+    data |= {"to": "", "other": "cp-2", "typed_name": str(KEY)}
+    if "text" in data:
+        data["text"] = data["text"].replace("Seconds: 15", "Seconds: 30")
+    first = await admin.post(f"{PATH}{form}/", data)
+    assert first.status_code == 302
+    again = await admin.post(f"{PATH}{form}/", data)
+    assert (again.status_code, again["Location"]) == (302, first["Location"])
+    assert await Edit.objects.acount() == 1
