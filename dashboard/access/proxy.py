@@ -6,6 +6,7 @@ header.
 """
 
 import logging
+import unicodedata
 from collections.abc import Awaitable, Callable, Mapping
 from ipaddress import IPv6Address, ip_address
 from typing import Any
@@ -100,6 +101,9 @@ def _name(value: bytes) -> str:
         name = ""
     if not name or len(name) > MAX_NAME or not name.isprintable():
         raise ProxyRefused(f"The proxy must name a user by 1 to {MAX_NAME} characters of UTF-8.")
+    if unicodedata.normalize("NFKC", name) != name:
+        # Accounts are found by their normal form: this one would sign in as somebody else.
+        raise ProxyRefused("The proxy must name a user in Unicode's normal form NFKC.")
     return name
 
 

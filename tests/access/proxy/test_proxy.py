@@ -80,6 +80,14 @@ def test_a_name_that_no_account_can_have_is_refused(name):
     assert (answer.status_code, User.objects.count()) == (403, 0)
 
 
+@pytest.mark.parametrize("name", ["\uff41lice", "alic\u0065\u0301", "\ufb01nn", "\ufdfa" * 150])
+def test_a_name_that_would_become_another_one_is_refused(name):
+    headers = {"X-Forwarded-User": name.encode().decode("latin-1")}
+    answer = ProxyBrowser(headers).get(PAGE)
+    assert (answer.status_code, User.objects.count()) == (403, 0)
+    assert "normal form NFKC" in answer.content.decode()
+
+
 def test_two_users_in_one_request_are_refused():
     browser = ProxyBrowser({**NAMED, "x-forwarded-user": "ada"})
     answer = browser.get(PAGE)
