@@ -1,6 +1,7 @@
 """Which incidents are messages, for whom, when, and what the messages say."""
 
 import hashlib
+import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from enum import StrEnum
@@ -256,10 +257,17 @@ _WORDS = {
 }  # fmt: skip
 
 
+_CONTROL = re.compile("[\0-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u061c\u202a-\u202e\u2066-\u2069]+")
+
+
+def one_line(text: str) -> str:
+    """The text without what begins a line or turns its direction: a Lease's writer chose it."""
+    return " ".join(_CONTROL.sub(" ", text).split())
+
+
 def title(message: Message) -> str:
     """One line: `New: production: sentence`."""
-    words = f"{_WORDS[message.stage]}: {message.cluster}: {message.sentence}"
-    line = " ".join(words.split())
+    line = one_line(f"{_WORDS[message.stage]}: {message.cluster}: {message.sentence}")
     return line if len(line) <= MAX_TITLE else f"{line[: MAX_TITLE - 1]}…"
 
 
@@ -290,7 +298,7 @@ def facts(message: Message) -> list[tuple[str, str]]:
         found.append(("Hosts", _listed(message.hosts, message.hosts_total)))
     if message.url:
         found.append(("Page", message.url))
-    return found
+    return [(name, one_line(value)) for name, value in found]
 
 
 def text(message: Message) -> str:

@@ -118,6 +118,16 @@ def test_the_text_names_what_a_person_needs():
     assert len(notify.title(replace(message, sentence="x" * 500))) == notify.MAX_TITLE
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\u2028", "\x85", "\x0b", "\0\n", "\u202e\n"])
+def test_a_holder_with_line_breaks_forges_no_line(end):
+    forged = f"cp-1{end}Page: http://evil.example/{end}"
+    message = told(Stage.OPENED, replace(an_incident(), sentence=forged, hosts=(forged, "b")))
+    message = replace(message, leases=(f"a/b{end}Page: x",), url="https://board.example/1")
+    lines = notify.text(message).splitlines()
+    assert [line for line in lines if line.startswith("Page:")] == ["Page: https://board.example/1"]
+    assert not {"\u202e", "\u2028", "\0"} & set("".join(lines))
+
+
 def test_quiet_needs_every_lease_of_the_incident():
     mute = Quiet(cluster="a", namespace="keda", since=T0, until=T0 + timedelta(hours=1))
     assert is_quiet([mute], "a", [KEDA], T0)
