@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from dashboard import clock
-from dashboard.access.kept_secrets import unseal
+from dashboard.access.kept_secrets import CannotUnseal, unseal
 from dashboard.pages.notifications import messages
 from leases.domain.cause.incident import Cause
 from leases.domain.notify import Choice, Security
@@ -64,6 +64,18 @@ def test_a_receiver_is_made_and_its_secrets_are_never_shown(browser):
         assert CANARY not in text_of(browser.get(path))
     assert CANARY not in str(Receiver.objects.values())
     assert "https://hooks.example.com" in text_of(browser.get("/notifications/"))
+
+
+def test_security_md_says_that_secrets_of_receivers_are_encrypted_as_they_are(browser, settings):
+    one = make(browser)
+    for secret in (f"{CANARY}-key", WEBHOOK["url"]):
+        assert secret not in str(Receiver.objects.values())
+    settings.SECRET_KEY = "another"
+    with pytest.raises(CannotUnseal):
+        unseal(one.sealed)
+    said = " ".join((settings.BASE_DIR / "SECURITY.md").read_text().split())
+    assert "are encrypted in the database with a key that follows from the secret key" in said
+    assert "lie readable" not in said
 
 
 def test_what_is_left_empty_stays_but_no_secret_goes_to_a_new_place(browser):
