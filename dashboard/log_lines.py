@@ -27,6 +27,7 @@ _TOKEN = re.compile(
     r"(/sign-in(?:/|%2f)+(?!link/)|/badge(?:/|%2f)+|[?&]key=|lbt_)[^/?&#\s'\"]+", re.IGNORECASE
 )
 MAX_REFUSAL = 300  # characters of a refused request that the log keeps
+MAX_TEXT = 1000  # characters of an argument that a logger of another program repeats
 MIN_SECRET = 4  # a shorter one is no secret, and hiding it would garble every text
 _PASSWORD_OPTION = re.compile("pass|secret|token", re.IGNORECASE)
 _secrets: set[str] = set()  # of the settings; filled before anything is logged
@@ -103,8 +104,14 @@ class RedactingFilter(logging.Filter):
         if isinstance(record.msg, str):
             record.msg = redact(record.msg)
         if isinstance(record.args, tuple):
-            record.args = tuple(redact(one) if isinstance(one, str) else one for one in record.args)
+            record.args = tuple(
+                _cut(redact(one)) if isinstance(one, str) else one for one in record.args
+            )
         return True
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}…"
 
 
 def redact_loggers(*names: str) -> None:

@@ -43,6 +43,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "csp.middleware.CSPMiddleware",
+    "dashboard.access.guards.ReadableRequests",  # before whatever reads parameters
     "django.contrib.sessions.middleware.SessionMiddleware",
     "dashboard.health.KnownHosts",  # Django's CommonMiddleware
     "django.middleware.csrf.CsrfViewMiddleware",

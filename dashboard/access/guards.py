@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec, cast
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.contrib.auth.views import redirect_to_login
-from django.core.exceptions import PermissionDenied
+from django.core.exceptions import BadRequest, PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponseBase
 from django_htmx.middleware import HtmxDetails
 
@@ -24,6 +24,28 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 User = AbstractBaseUser | AnonymousUser
+
+
+class NotText(BadRequest):
+    """What was sent cannot be stored or shown; the text says what to send instead."""
+
+
+class ReadableRequests:
+    """Refuses, before anything reads it, a request that no page could read or answer: one with more
+    parameters than are read, or with text in another encoding than UTF-8.
+
+    Other encodings can spell half a surrogate pair, which nothing can store or show.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self._get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        charset = (request.content_params or {}).get("charset", "utf-8").strip().lower()
+        if charset not in ("utf-8", "utf8"):
+            raise NotText("Its text is not in UTF-8. Send it in UTF-8.")
+        _ = request.GET  # raises TooManyFieldsSent; the error pages would, too
+        return self._get_response(request)
 
 
 class ClusterRequest(HttpRequest):

@@ -3,7 +3,7 @@
 import sys
 
 from django.conf import settings
-from django.core.exceptions import DisallowedHost, TooManyFieldsSent
+from django.core.exceptions import DisallowedHost, RequestDataTooBig, TooManyFieldsSent
 from django.db import DatabaseError
 from django.db.models import F
 from django.http import HttpRequest, HttpResponse
@@ -13,7 +13,7 @@ from django.views.defaults import page_not_found
 from psycopg_pool import PoolTimeout
 
 from dashboard.access.api_tokens import is_program, problem
-from dashboard.access.guards import NoRole
+from dashboard.access.guards import NoRole, NotText
 from dashboard.access.roles import active_admins
 from dashboard.log_lines import redact
 from dashboard.parts.page_context import THEMES
@@ -94,6 +94,11 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     elif isinstance(exception, TooManyFieldsSent):
         most = settings.DATA_UPLOAD_MAX_NUMBER_FIELDS
         text = f"It has more than {most:,} parameters. Leave some out."
+    elif isinstance(exception, RequestDataTooBig):
+        most = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+        text = f"It has more than {most:,} bytes. Send less at once."
+    elif isinstance(exception, NotText):
+        text = str(exception)
     else:
         text = "Check the address, or go to the overview and try again from there."
     return _alone(request, NOT_READ, text, status=400)

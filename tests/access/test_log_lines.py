@@ -17,6 +17,7 @@ from dashboard.access.drawing_gate import drawing_gate
 from dashboard.config import ConfigError, load
 from dashboard.log_lines import (
     JsonFormatter,
+    RedactingFilter,
     RedactingFormatter,
     _timed,
     answer_with_id,
@@ -125,3 +126,11 @@ def test_a_format_that_is_none_stops_the_start():
     assert load({"LEASEBOARD_LOG_FORMAT": "json"}).log_format == "json"
     with pytest.raises(ConfigError, match="write text or json"):
         load({"LEASEBOARD_LOG_FORMAT": "xml"})
+
+
+def test_a_line_of_another_program_repeats_no_long_address():
+    record = logging.LogRecord(
+        "uvicorn.access", 20, "x.py", 1, "%s - %s", ("1.2.3.4", "/?" + "p=1&" * 20_000), None
+    )
+    assert RedactingFilter().filter(record)
+    assert len(record.getMessage()) < 1100

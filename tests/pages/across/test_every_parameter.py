@@ -294,6 +294,23 @@ def test_more_parameters_than_are_read_is_a_sentence(browser):
     assert "1,000 parameters" in answer.content.decode()
 
 
+@pytest.mark.parametrize("path", ["/", "/no/such/page/", "/static/x", "/badge/x.svg", "/sign-in/"])
+def test_more_parameters_than_are_read_are_a_sentence_for_strangers_too(board, db, path):
+    answer = Client().get(f"{path}?" + "&".join(f"p{n}=1" for n in range(1001)))
+    assert answer.status_code == 400
+    assert "1,000 parameters" in answer.content.decode()
+
+
+def test_text_in_another_encoding_than_utf_8_is_refused_in_a_sentence(browser):
+    """UTF-7 can spell half a surrogate pair."""
+    body = b'--x\r\nContent-Disposition: form-data; name="name"\r\n\r\n+2AA-\r\n--x--\r\n'
+    for charset in ("utf-7", "utf-16", "unicode_escape"):
+        kind = f"multipart/form-data; boundary=x; charset={charset}"
+        answer = browser.post("/wall-links/", body, content_type=kind)
+        assert answer.status_code == 400
+        assert "Send it in UTF-8." in answer.content.decode()
+
+
 @pytest.mark.parametrize("part", ["%00", "x" * 5000, "%ff", "%ed%a0%80", "%2f", "..", "%e2%80%ae"])
 def test_any_part_of_a_path_is_found_or_is_404(browser, part):
     for path in (
