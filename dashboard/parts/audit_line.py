@@ -16,7 +16,7 @@ from dashboard.watched_cluster import WatchedCluster
 from leases.actions import audit
 from leases.actions.audit import Intent
 from leases.domain.lease import ObjectName
-from leases.history.audit_trail import changes_of
+from leases.history.audit_trail import changes_of, readable
 from leases.history.database import from_stored
 from leases.models import Edit
 
@@ -111,6 +111,7 @@ class AuditLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def audit_line(row: Edit) -> AuditLine:
+    row = readable(row)
     key = ObjectName(row.namespace, row.name)
     return AuditLine(
         row=row,

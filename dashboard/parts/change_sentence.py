@@ -18,7 +18,7 @@ from dashboard.parts.incident_line import ChangeCause, change_cause, written_by_
 from dashboard.parts.lease_row import lease_url
 from dashboard.parts.names import HolderView, ShownName, holder_view, shown_name
 from dashboard.parts.url_parameters import write_moment
-from leases.domain.change import Change, ChangeType, identity
+from leases.domain.change import Change, ChangeType, UnreadableChange, identity
 from leases.domain.figures import LONG_GAP_SECONDS
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
@@ -125,7 +125,7 @@ def change_line(change: Change, now: datetime) -> ChangeLine:
         change=change,
         shown=shown_name(change.cluster, key),
         url=lease_url(change.cluster, key),
-        word=WORDS[change.change],
+        word="Unreadable" if isinstance(change, UnreadableChange) else WORDS[change.change],
         phase=_PHASES.get(change.change, ""),
         icon=_ICONS[change.change],
         moment=when(change.at, now),
@@ -145,6 +145,8 @@ def change_line(change: Change, now: datetime) -> ChangeLine:
 
 def sentence(change: Change) -> tuple[Part, ...]:
     """The change as a sentence with a full stop."""
+    if isinstance(change, UnreadableChange):
+        return (Part(f"Row {change.row} of history is unreadable.", "bad"),)
     names = {
         "name": Part(change.name, "name"),
         "holder": holder_part(change.holder),

@@ -185,6 +185,12 @@ class Change(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     stored_identity: str = ""  # as history has it, which keeps no renewal fields; not exported
 
 
+class UnreadableChange(Change, frozen=True, kw_only=True, gc=False):
+    """Stands for a row of history that cannot be read, for example one of a later version."""
+
+    row: int
+
+
 def appeared(
     cluster: str,
     lease: Lease,

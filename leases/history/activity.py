@@ -30,7 +30,7 @@ from leases.domain.watched_times import (
 )
 from leases.history.database import from_stored
 from leases.history.overrides import load_marks
-from leases.history.rows import FIELDS, to_change
+from leases.history.rows import FIELDS, stored_change, stored_kind, to_change
 from leases.history.watched_spans import spans_around
 
 HOUR = timedelta(hours=1)
@@ -325,11 +325,14 @@ class Activity:
         newest_first: list[tuple[ObjectName, Kind, BriefChange]] = []
         for namespace, name, kind, change, at, gap, holder in seen.values_list(*few)[:_MAX_READ]:
             key = ObjectName(namespace, name)
-            missed = self._missed_gap(ChangeType(change), gap, marked=key in marks)
-            self._count(key, Kind(kind), ChangeType(change), at, missed)
+            what, known_kind = stored_change(change), stored_kind(kind)
+            if what is None:
+                continue
+            missed = self._missed_gap(what, gap, marked=key in marks)
+            self._count(key, known_kind, what, at, missed)
             if at >= now - HOUR:
-                brief = BriefChange(ChangeType(change), at, from_stored(holder), gap)
-                newest_first.append((key, Kind(kind), brief))
+                brief = BriefChange(what, at, from_stored(holder), gap)
+                newest_first.append((key, known_kind, brief))
         for key, known_kind, brief in reversed(newest_first):
             self.last_hour.add(key, known_kind, brief, now)
         missing = seen.filter(missed__gt=0).values_list(*FIELDS)

@@ -79,7 +79,8 @@ def writes_of(changes: Iterable[Change]) -> dict[Change, Edit]:
     }
     deleted = any(change.change is ChangeType.DELETED for change in wanted)
     by_uid = {
-        row.request["uid"]: row for row in (rows.filter(request__verb="delete") if deleted else ())
+        row.request.get("uid"): row
+        for row in (rows.filter(request__verb="delete") if deleted else ())
     }
     for change in wanted:
         if change.change is ChangeType.DELETED:
@@ -92,8 +93,46 @@ def writes_of(changes: Iterable[Change]) -> dict[Change, Edit]:
     return found
 
 
+_SHAPES: dict[str, type] = {
+    "before": dict, "after": dict, "request": dict, "answer": dict, "changes": list,
+}  # fmt: skip
+_CHANGE = {"field", "from", "to"}
+
+
+def readable(row: Edit) -> Edit:
+    """The row; without the columns that cannot be drawn, if there are such, and saying so.
+
+    One such row must not take away the pages and exports that list it.
+    """
+    names = [field.attname for field in Edit._meta.concrete_fields]  # noqa: SLF001
+    bad = [name for name in names if not _is_readable(name, getattr(row, name))]
+    if not bad:
+        return row
+    kept = {name: getattr(row, name) for name in names if name not in bad}
+    said = f"Row {row.pk} is unreadable: {', '.join(bad)} cannot be shown."
+    detail = kept.get("detail", "")
+    return Edit(**kept | {"detail": f"{said} {detail}".strip()})
+
+
+def _is_change(value: Any) -> bool:
+    return isinstance(value, dict) and value.keys() >= _CHANGE
+
+
+def _is_readable(name: str, value: Any) -> bool:
+    if name in _SHAPES and not isinstance(value, _SHAPES[name]):
+        return False
+    if name == "changes" and not all(_is_change(one) for one in value):
+        return False
+    try:
+        msgspec.json.encode(value)
+    except (ValueError, TypeError, RecursionError):  # of them UnicodeEncodeError
+        return False
+    return True
+
+
 def as_item(row: Edit) -> dict[str, Any]:
     """Return one row as JSON values: a name for each of FIELDS."""
+    row = readable(row)
     values = (
         row.pk,
         format_microtime(row.at),

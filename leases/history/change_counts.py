@@ -20,6 +20,7 @@ from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.history.database import Row, by_index, moment, select
 from leases.history.indexed_search import HistoryFilter, count_between, count_slots, streams
+from leases.history.rows import stored_kind
 from leases.models import END_A_GAP
 
 SECONDS = 0.15  # that one question may take
@@ -187,7 +188,7 @@ def _totals(row: Row, until: datetime) -> LeaseTotals:
         gap += (until - moment(lost)).total_seconds()
     return LeaseTotals(
         key=ObjectName(namespace, name),
-        kind=Kind(kind),
+        kind=stored_kind(kind),
         changes=changes,
         handovers=handovers,
         gap_seconds=gap,

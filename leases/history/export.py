@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from leases.domain.change import Change
+from leases.domain.change import Change, UnreadableChange
 from leases.history.find_changes import known_clusters, oldest_first
 from leases.history.indexed_search import HistoryFilter
 from leases.wire.microtime import format_microtime
@@ -52,11 +52,20 @@ CHUNK = 2000
 
 def as_item(change: Change) -> dict[str, Any]:
     """Return one change as JSON values, in the order of the contract."""
+    if isinstance(change, UnreadableChange):
+        return _unreadable(change)
     item: dict[str, Any] = {}
     for field in FIELDS:
         value = getattr(change, field)
         item[field] = format_microtime(value) if isinstance(value, datetime) else value
     return item
+
+
+def _unreadable(change: UnreadableChange) -> dict[str, Any]:
+    """Names what is known, and the number of the row; null is not known."""
+    known = {"cluster": change.cluster, "namespace": change.namespace, "name": change.name}
+    known |= {"change": "unreadable", "at": format_microtime(change.at)}
+    return dict.fromkeys(FIELDS) | known | {"uid": change.uid, "fields": [f"row:{change.row}"]}
 
 
 def changes(cluster: str | None, wanted: HistoryFilter) -> Iterator[Change]:
@@ -76,5 +85,6 @@ def as_csv(found: Iterable[Change]) -> Iterator[str]:
     """Yield a header and one line per change. Null is empty; fields are separated by spaces."""
     yield ",".join(FIELDS) + "\r\n"
     for change in found:
-        item = as_item(change) | {"fields": " ".join(change.fields)}
+        item = as_item(change)
+        item["fields"] = " ".join(item["fields"])
         yield ",".join(map(csv_cell, item.values())) + "\r\n"

@@ -4,6 +4,7 @@ History keeps less than the tracker knew: no intervals of renewals, no silences 
 managedFields but the name of the writer.
 """
 
+import logging
 from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -19,9 +20,19 @@ from leases.domain.change import Change, ChangeType
 from leases.domain.lease import Lease, LeaseSpec, ObjectMeta
 from leases.history.database import NUL_SYMBOL, by_index, from_stored, select, to_stored
 from leases.history.find_changes import BadCursor, of_lease
-from leases.history.rows import COLUMNS, as_text, story_of, to_change, to_incident
+from leases.history.rows import (
+    COLUMNS,
+    Story,
+    as_text,
+    readable_incident,
+    story_of,
+    to_change,
+    to_incident,
+)
 from leases.models import IncidentNote, IncidentRecord
 from leases.tables.incidents import LONG
+
+logger = logging.getLogger(__name__)
 
 _MAX_MOVES = 10  # withdrawn incidents that one may have been part of, one after the other
 _MAX_ID = 64  # characters
@@ -73,7 +84,9 @@ def find_incidents(
     ]
     found.sort(key=lambda row: (row.began, row.incident), reverse=True)
     return [
-        StoredIncident(incident=to_incident(row), changes=row.changes, updated_at=row.updated_at)
+        StoredIncident(
+            incident=readable_incident(row), changes=row.changes, updated_at=row.updated_at
+        )
         for row in found[:limit]
     ]
 
@@ -98,9 +111,20 @@ def count_incidents(
     for part in _from(rows, since):
         found = part.order_by().values_list("cause")
         for cause, number, over in found.annotate(number=Count("id"), over=Count("ended")):
-            counts[Cause(cause), False] += over
-            counts[Cause(cause), True] += number - over
+            counts[_cause(cause), False] += over
+            counts[_cause(cause), True] += number - over
     return {which: number for which, number in counts.items() if number}
+
+
+def _cause(word: str) -> Cause:
+    return Cause(word) if word in set(Cause) else Cause.UNKNOWN
+
+
+def _story(row: IncidentRecord) -> Story:
+    try:
+        return story_of(row.story)
+    except ValueError:
+        return ()
 
 
 def incident_of(cluster: str, incident: str) -> StoredIncident | None:
@@ -110,10 +134,10 @@ def incident_of(cluster: str, incident: str) -> StoredIncident | None:
         if row is None:
             return None
         if not row.part_of:
-            found = to_incident(row)
+            found = readable_incident(row)
             story = tuple(
                 msgspec.structs.replace(change, cause=found.cause, incident=found.id)
-                for _, change in story_of(row.story)
+                for _, change in _story(row)
             )
             return StoredIncident(
                 incident=found, changes=row.changes, updated_at=row.updated_at, story=story
@@ -126,7 +150,13 @@ def open_incidents(cluster: str) -> list[Incident]:
     """Return, with their members, the incidents that may still change; oldest first."""
     rows = IncidentRecord.objects.filter(Q(ended=None) | Q(settled=False), cluster=cluster)
     rows = rows.filter(part_of="").order_by("began", "incident").defer("story")
-    return [to_incident(row, members=True) for row in rows]
+    found = []
+    for row in rows:
+        try:
+            found.append(to_incident(row, members=True))
+        except (ValueError, TypeError):
+            logger.warning("%s: the incident %s is unreadable", cluster, row.incident)
+    return found
 
 
 def notes_of(cluster: str, incident: str) -> list[StoredNote]:

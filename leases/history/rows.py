@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from leases.domain.cause.incident import Cause, Confidence, Evidence, Incident, Member, Source
-from leases.domain.change import Change, ChangeType, identity, not_rebuilt
+from leases.domain.change import Change, ChangeType, UnreadableChange, identity, not_rebuilt
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.history.database import Row, from_stored, moment, to_stored
@@ -53,8 +53,17 @@ def to_values(change: Change, time: Callable[[datetime | None], Any]) -> tuple[A
     )
 
 
-def to_change(row: Row) -> Change:
-    """Convert a row of FIELDS."""
+def stored_kind(word: str) -> Kind:
+    """The kind of a row; a later version may have stored one that is not known here."""
+    return _KINDS.get(word, Kind.UNKNOWN)
+
+
+def stored_change(word: str) -> ChangeType | None:
+    """The change of a row; None for a word that is not known here."""
+    return _CHANGES.get(word)
+
+
+def _to_change(row: Row) -> Change:
     (
         _, cluster, namespace, name, uid, kind, change, at, observed_at, holder, previous_holder,
         resource_version, transitions, missed, inferred, inferred_since, gap_seconds, renewed_at,
@@ -65,7 +74,7 @@ def to_change(row: Row) -> Change:
         namespace=namespace,
         name=name,
         uid=uid,
-        kind=_KINDS[kind],
+        kind=stored_kind(kind),
         change=_CHANGES[change],
         at=moment(at),
         observed_at=moment(observed_at),
@@ -84,6 +93,26 @@ def to_change(row: Row) -> Change:
         incident=incident,
         stored_identity=not_rebuilt(stored_identity),
     )
+
+
+def to_change(row: Row) -> Change:
+    """Convert a row of FIELDS; one that cannot be read does not take away the others."""
+    try:
+        return _to_change(row)
+    except (KeyError, ValueError, TypeError, AttributeError):
+        known = dict(zip(FIELDS, row, strict=True))
+        return UnreadableChange(
+            row=known["id"],
+            cluster=known["cluster"],
+            namespace=known["namespace"],
+            name=known["name"],
+            uid=known["uid"],
+            kind=Kind.UNKNOWN,
+            change=ChangeType.RECONFIGURED,  # it moves no holder
+            at=moment(known["at"]),
+            observed_at=moment(known["at"]),
+            stored_identity=f"unreadable {known['id']}",
+        )
 
 
 Story = tuple[tuple[str, Change], ...]  # each change after its identity, oldest first
@@ -163,6 +192,24 @@ def to_incident(row: IncidentRecord, *, members: bool = False) -> Incident:
         settled=row.settled,
         part_of=row.part_of or None,
     )
+
+
+def readable_incident(row: IncidentRecord, *, members: bool = False) -> Incident:
+    """As `to_incident`; a row that cannot be read says so instead of taking away the others."""
+    try:
+        return to_incident(row, members=members)
+    except (ValueError, TypeError):  # of them msgspec's
+        return Incident(
+            id=row.incident,
+            cluster=row.cluster,
+            cause=Cause.UNKNOWN,
+            confidence=Confidence.POSSIBLE,
+            sentence=f"Incident {row.incident} is unreadable.",
+            began=row.began,
+            ended=row.ended or row.began,
+            leases=(),
+            settled=True,
+        )
 
 
 def _names(key: ObjectName) -> tuple[str, str]:

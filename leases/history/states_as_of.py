@@ -23,7 +23,7 @@ from leases.domain.steady_clock import LATEST
 from leases.domain.terms import PastPhase, PastState
 from leases.history.database import Row, by_index, from_stored, moment, select
 from leases.history.overrides import may_be_vacant_at
-from leases.history.rows import FIELDS, to_change
+from leases.history.rows import FIELDS, stored_kind, to_change
 from leases.models import BEGIN_A_SPAN
 
 # After these, the term or gap of a Lease began with an earlier change.
@@ -83,7 +83,7 @@ def states_at(
             State(
                 key=key,
                 uid=uid,
-                kind=Kind(kind),
+                kind=stored_kind(kind),
                 standing=standing,
                 transitions=transitions,
                 abandoned=abandoned is not None and abandoned <= at,
@@ -97,7 +97,7 @@ def _abandoned_from(row: Row, began: Row | None, threshold: timedelta) -> dateti
     """Return from when a Lease counted as abandoned, by the same rule as that of the present."""
     change, at, holder, _, kind, _, renewed_at = row
     since = moment(at)
-    judge = partial(abandoned_from, kind=Kind(kind), since=since, threshold=threshold)
+    judge = partial(abandoned_from, kind=stored_kind(kind), since=since, threshold=threshold)
     renewed = None if renewed_at is None else moment(renewed_at)
     if change == ChangeType.EXPIRED:
         held_since = None if began is None else moment(began[1])

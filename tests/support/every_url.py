@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import msgspec
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
@@ -22,6 +23,12 @@ class Page(msgspec.Struct, frozen=True):
 
     name: str
     path: str
+
+
+def consume(answer: Any) -> str:
+    """The whole text of an answer; what a stream finds wrong is raised here."""
+    parts = answer.streaming_content if answer.streaming else [answer.content]
+    return b"".join(parts).decode()
 
 
 def every_page() -> list[Page]:

@@ -20,6 +20,7 @@ from leases.actions.write_lease import DELETE
 from leases.domain.change import Change, ChangeType
 from leases.domain.edit import MISSING, FieldEdit, HandOver, Release, YamlEdit, at_path
 from leases.domain.lease import Lease, ObjectName, number_of
+from leases.history.audit_trail import readable
 from leases.models import Edit
 from leases.tracking.tracked_lease import Tracked
 from leases.wire.microtime import format_microtime
@@ -231,17 +232,22 @@ def lease_outcome(
     row = Edit.objects.filter(pk=number, cluster=cluster, namespace=namespace, name=name).first()
     if row is None or not (row.user == request.user or request.user.has_perm(READ_TRAIL)):
         raise Http404(f"No write {number} of {key} in {cluster} is known.")
+    shown = readable(row)
     now = clock.now()
     as_of = request.cluster.as_of(now)
     tracked = request.cluster.store.get(key)
     _, changes = changes_of(cluster, key, CHANGES)
+    outcome = outcome_of(shown, tracked, changes, now)
+    if shown is not row:
+        said = (shown.detail, *outcome.sentences)
+        outcome = msgspec.structs.replace(outcome, sentences=said)
     context = {
         "key": str(key),
         "namespace": namespace,
         "name": name,
         "url": lease_url(cluster, key),
-        "edit": row,
-        "outcome": outcome_of(row, tracked, changes, now),
+        "edit": shown,
+        "outcome": outcome,
         "lease": tracked,
         "row": row_view(cluster, tracked, as_of) if tracked else None,
         "read_at": as_of,

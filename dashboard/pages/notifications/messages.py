@@ -50,9 +50,16 @@ def notification_log(request: HttpRequest) -> HttpResponseBase:
     if of:
         rows = rows.filter(receiver=of)
     page = Paginator(rows, PER_PAGE).get_page(wanted)
-    lines = [{"row": row, "message": decode_message(row.content)} for row in page]
+    lines = [{"row": row, "message": _message(row)} for row in page]
     shown = {"page": page, "lines": lines, "state": state, "chosen": of}
     return render(request, "notifications/log.html", context | shown)
+
+
+def _message(row: Notification) -> Any:
+    try:
+        return decode_message(row.content)
+    except ValueError:
+        return {"sentence": f"Message {row.pk} is unreadable."}
 
 
 MAX_REASON = 500
