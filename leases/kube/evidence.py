@@ -67,6 +67,7 @@ def pod_fact(pod: kube_objects.Pod, key: ObjectName, read_at: datetime) -> PodFa
     labels = meta.labels or {}
     owner = next((one for one in meta.owner_references or () if one.controller), None)
     ended = max(_ends(containers), key=lambda end: end.finished_at or _NEVER, default=None)
+    ready = pod.ready
     return PodFact(
         key=key,
         read_at=read_at,
@@ -83,7 +84,11 @@ def pod_fact(pod: kube_objects.Pod, key: ObjectName, read_at: datetime) -> PodFa
         exit_reason="" if ended is None else _clip(ended.reason),
         exit_code=None if ended is None else ended.exit_code,
         exited_at=None if ended is None else ended.finished_at,
+        ran_from=None if ended is None else ended.started_at,
         started_at=max(_starts(containers), default=None),
+        waiting=_waits(containers),
+        ready="" if ready is None else _clip(ready.status),
+        ready_since=None if ready is None else ready.last_transition_time,
         disrupted=_disruption(pod),
     )
 
@@ -131,6 +136,11 @@ def _starts(containers: tuple[kube_objects.ContainerStatus, ...]) -> Iterator[da
         running = None if one.state is None else one.state.running
         if running is not None and running.started_at is not None:
             yield running.started_at
+
+
+def _waits(containers: tuple[kube_objects.ContainerStatus, ...]) -> str:
+    states = (one.state for one in containers if one.state is not None)
+    return next((_clip(one.waiting.reason) for one in states if one.waiting is not None), "")
 
 
 def _disruption(pod: kube_objects.Pod) -> str:

@@ -44,6 +44,7 @@ class Terminated(msgspec.Struct, frozen=True, rename="camel"):
 
     exit_code: int | None = None
     reason: str = ""
+    started_at: lease.AwareDatetime | None = None
     finished_at: lease.AwareDatetime | None = None
 
 
@@ -53,7 +54,14 @@ class Running(msgspec.Struct, frozen=True, rename="camel"):
     started_at: lease.AwareDatetime | None = None
 
 
+class ContainerWaiting(msgspec.Struct, frozen=True):
+    """ContainerStateWaiting."""
+
+    reason: str = ""
+
+
 class ContainerState(msgspec.Struct, frozen=True):
+    waiting: ContainerWaiting | None = None
     running: Running | None = None
     terminated: Terminated | None = None
 
@@ -79,6 +87,11 @@ class Pod(msgspec.Struct, frozen=True):
     metadata: Metadata = _NO_METADATA
     spec: PodSpec = PodSpec()
     status: PodStatus = PodStatus()
+
+    @property
+    def ready(self) -> Condition | None:
+        """The condition Ready, if its kubelet ever reported one."""
+        return next((one for one in self.status.conditions or () if one.type == "Ready"), None)
 
 
 class NodeSpec(msgspec.Struct, frozen=True):

@@ -174,7 +174,7 @@ class ClusterState:
         self.overrides = Overrides()
         self.skipping = Skipping(self.rows, self.deadlines, self._arm)
         self.silences = Silences()
-        self.step = partial(Step, self.silences, LateRenewals())
+        self.step = partial(Step, self.silences, LateRenewals(), self.rows.elections)
         self._deaths: dict[ObjectName, datetime] = {}  # when a deleted Lease was last held
         self._deleted_kinds = DeletedKinds()
 

@@ -196,6 +196,9 @@ class LeaseIndex:
         """Count the Leases by kind and phase, each once even while rows move."""
         return self._at_once(lambda: {kind: dict(phases) for kind, phases in self._counts.items()})
 
+    def elections(self) -> int:
+        return sum(self._counts.get(Kind.ELECTION, {}).values())
+
     @contextmanager
     def _moving(self) -> Iterator[None]:
         self._moves += 1

@@ -12,7 +12,7 @@ from threading import Lock
 
 import msgspec
 
-from leases.domain.cause.clue import LateRenewal, OverdueInterval, Silence
+from leases.domain.cause.clue import LateRenewal, LateWriter, OverdueInterval, Silence
 from leases.domain.lease import ObjectName
 from leases.domain.phase import DEADLINE_SHARE, samples
 from leases.domain.steady_clock import Jump, moved
@@ -147,6 +147,8 @@ class _Ring:
 
 MAX_LATE_LEASES = 10_000
 KEPT = 12  # of one Lease
+KEPT_LATE = 256  # of all Leases
+LATELY = timedelta(minutes=3)
 _NONE_LATE: deque[OverdueInterval] = deque()
 
 
@@ -155,10 +157,17 @@ class LateRenewals:
 
     def __init__(self) -> None:
         self._rings: dict[ObjectName, deque[OverdueInterval]] = {}
+        self._newest: deque[LateWriter] = deque(maxlen=KEPT_LATE)  # of all Leases
 
     def of(self, key: ObjectName) -> tuple[OverdueInterval, ...]:
         """Return the last overdue renewals of one Lease, oldest first."""
         return tuple(self._rings.get(key, _NONE_LATE))
+
+    def lately(self, now: datetime) -> tuple[LateWriter, ...]:
+        """Return the overdue renewals of all Leases in the last minutes, oldest first."""
+        while self._newest and now - self._newest[0].at > LATELY:
+            self._newest.popleft()
+        return tuple(self._newest)
 
     def note(self, known: Tracked, at: datetime) -> LateRenewal | None:
         """Add a renewal of the late state `known`. Returns it if it nearly came too late."""
@@ -171,6 +180,8 @@ class LateRenewals:
         ring.append(OverdueInterval(at, seconds))
         self._rings[known.key] = ring
         duration, holder = known.lasts_seconds, known.holder
+        if holder is not None:
+            self._newest.append(LateWriter(known.key, holder, at, seconds))
         if duration is None or holder is None or seconds < DEADLINE_SHARE * duration:
             return None
         return LateRenewal(known.key, at, seconds, duration, holder)
@@ -178,7 +189,6 @@ class LateRenewals:
 
 SHORTEST = timedelta(seconds=1)
 KEPT_SILENCES = 64
-LATELY = timedelta(minutes=3)
 
 
 class Silences:

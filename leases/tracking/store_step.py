@@ -1,11 +1,11 @@
 """What one step of the store has changed so far."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 
 import msgspec
 
-from leases.domain.cause.clue import Clue, LateRenewal, Silence
+from leases.domain.cause.clue import Clue, LateRenewal, LateWriter, Silence
 from leases.domain.change import Change, Observation, writer_of
 from leases.domain.lease import Lease, ObjectName
 from leases.domain.phase import Phase
@@ -14,13 +14,17 @@ from leases.tracking.tracked_lease import Skipped, Tracked, Update
 from leases.wire.watch_decoding import managers_of_event
 
 _replace = msgspec.structs.replace
+# Silences, late renewals, and how many elections there are.
+Around = tuple[tuple[Silence, ...], tuple[LateWriter, ...], int]
 _OVERDUE = (Phase.LATE, Phase.EXPIRED)
 
 
 class Step:
     """Collects what becomes one Update. Keys keep the order in which they came."""
 
-    def __init__(self, silences: Silences, late: LateRenewals) -> None:
+    def __init__(
+        self, silences: Silences, late: LateRenewals, elections: Callable[[], int]
+    ) -> None:
         self.clues: list[Clue] = []  # one for each change
         self.redraw: dict[ObjectName, None] = {}
         self.renewed: list[ObjectName] = []
@@ -28,8 +32,8 @@ class Step:
         self.removed: dict[ObjectName, None] = {}
         self.skipped: list[Skipped] = []
         self.line = b""  # the undecoded event that is being applied
-        self._silences, self._overdue = silences, late
-        self._lately: tuple[Silence, ...] | None = None
+        self._silences, self._overdue, self._elections = silences, late, elections
+        self._around: Around | None = None
 
     @property
     def is_news(self) -> bool:
@@ -45,9 +49,15 @@ class Step:
         """Add changes with what was known of their Lease."""
         last = None if before is None else before.lease
         for change in changes:
-            if self._lately is None:
-                self._lately = self._silences.lately(change.observed_at)
-            clue = Clue(change=change, before=last, after=after, silences=self._lately)
+            silences, late, elections = self._lately(change.observed_at)
+            clue = Clue(
+                change=change,
+                before=last,
+                after=after,
+                silences=silences,
+                late_around=late,
+                elections=elections,
+            )
             if after is not None and self.line:
                 managers = managers_of_event(self.line)
                 named = _replace(change, writer=writer_of(change, managers, last, after))
@@ -63,6 +73,13 @@ class Step:
                     overdue=self._overdue.of(before.key),
                 )
             self.clues.append(clue)
+
+    def _lately(self, now: datetime) -> Around:
+        """Return what went on in the whole cluster: the same for all changes of the step."""
+        if self._around is None:
+            late = self._overdue.lately(now)
+            self._around = self._silences.lately(now), late, self._elections() if late else 0
+        return self._around
 
     def note_late(self, known: Tracked, after: Tracked, seen: Observation) -> None:
         """Remember a renewal if it came late, after the state `known`."""

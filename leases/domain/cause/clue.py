@@ -36,6 +36,15 @@ class OverdueInterval(msgspec.Struct, frozen=True, gc=False):
     seconds: float  # since the renewal before it
 
 
+class LateWriter(msgspec.Struct, frozen=True, gc=False):
+    """A renewal of any Lease that was overdue, by our clock."""
+
+    key: ObjectName
+    holder: str
+    at: datetime
+    seconds: float  # since the renewal before it
+
+
 class Silence(msgspec.Struct, frozen=True, gc=False):
     """A time in which nobody wrote any Lease of the cluster while our watch was open."""
 
@@ -62,7 +71,11 @@ class Clue(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     overdue: tuple[OverdueInterval, ...] = ()  # the last renewals that came late, oldest first
     managers: Managers = ()  # of the Lease after the change
     silences: tuple[Silence, ...] = ()  # of the whole cluster, lately
+    late_around: tuple[LateWriter, ...] = ()  # of the whole cluster, lately
+    elections: int = 0  # of the whole cluster, counted where there are late ones
     usual_writer: str | None = None  # who wrote its last acquisition, if the casebook knows
+    put_by: str | None = None  # the person's manager that wrote its holder, if nobody renewed it
+    last_renewal: datetime | None = None  # where an edit of the duration came after it
     stored_as: str = ""  # the change's key, where it was read from history
 
     @property
@@ -149,6 +162,13 @@ def contender(identity: str | None) -> Contender | None:
     return Contender(identity, host, host)
 
 
+# The managers that kubectl and Leaseboard give themselves: no elector writes under them.
+_is_of_a_person = re.compile(
+    r"kubectl(-(annotate|apply|autoscale|client-side-apply|create|edit|label|patch|replace|set"
+    r"|taint))?|leaseboard",
+).fullmatch
+OFTEN = 5  # renewals: a script that renews with kubectl is a holder like any other
+
 _TERM = frozenset(
     {ChangeType.ACQUIRED, ChangeType.RELEASED, ChangeType.REPLACED, ChangeType.TAKEN_OVER}
 )
@@ -164,7 +184,8 @@ def foreign_writer(clue: Clue) -> str | None:
         return None
     usual = usual_writer(clue)
     if is_human_writer(writer):
-        return None if usual == writer else writer
+        renews = usual == writer and (clue.renewals_seen >= OFTEN or not _is_of_a_person(writer))
+        return None if renews else writer
     if change.change not in _TERM or usual in (None, writer):
         return None
     return writer if _is_odd(clue) else None
@@ -220,6 +241,9 @@ _GAPS = frozenset({ChangeType.EXPIRED, ChangeType.RELEASED, ChangeType.DELETED})
 _OPENING = _GAPS | {ChangeType.REPLACED, ChangeType.TAKEN_OVER, ChangeType.RESTARTED}
 # A contender may count on a shorter duration than the Lease has: that replaces a silent holder.
 _AFTER_SILENCE = frozenset({ChangeType.EXPIRED, ChangeType.RESTARTED, ChangeType.REPLACED})
+_ENDS_UNRENEWED = frozenset(
+    {ChangeType.EXPIRED, ChangeType.RELEASED, ChangeType.TAKEN_OVER, ChangeType.REPLACED}
+)
 FOLLOWS = timedelta(seconds=60)  # an edit is taken back, a preferred holder takes over
 RENEWED = timedelta(milliseconds=500)
 
@@ -261,6 +285,8 @@ class Episode:
         first = self.first
         if first.observed_at is None or self.opening not in _AFTER_SILENCE:
             return self.at
+        if first.last_renewal is not None:
+            return first.last_renewal
         silent = (self.at - first.observed_at).total_seconds()
         if self.opening is ChangeType.REPLACED and silent <= 1.5 * self.rhythm + 1.0:
             return self.at
@@ -347,9 +373,29 @@ MAX_REMEMBERED = 20_000
 V = TypeVar("V")
 
 
+_HOLDS = frozenset(
+    {
+        ChangeType.CREATED, ChangeType.ACQUIRED, ChangeType.TAKEN_OVER, ChangeType.REPLACED,
+        ChangeType.RESTARTED, ChangeType.RECOVERED,
+    }
+)  # fmt: skip
+
+
+class Put(msgspec.Struct, frozen=True, gc=False):
+    """A person wrote a holder into a Lease."""
+
+    writer: str
+    holder: str
+    at: datetime
+
+
 class UsualWriters:
+    """Who wrote each Lease last: whoever renews it, a person, or an edit of its duration."""
+
     def __init__(self) -> None:
         self._writers: dict[ObjectName, str] = {}
+        self._put: dict[ObjectName, Put] = {}
+        self._edited: dict[ObjectName, tuple[datetime, datetime]] = {}  # edit, renewal before it
 
     def note(self, clue: Clue) -> Clue:
         """Return the clue with the usual writer of its Lease, and remember who wrote it now."""
@@ -357,6 +403,7 @@ class UsualWriters:
         usual = self._writers.get(key)
         if usual is not None:
             clue = msgspec.structs.replace(clue, usual_writer=usual)
+        clue = self._of_persons(clue)
         writer = change.writer
         if (
             writer is not None
@@ -366,6 +413,29 @@ class UsualWriters:
             and foreign_writer(clue) is None
         ):
             remember(self._writers, key, writer)
+        return clue
+
+    def _of_persons(self, clue: Clue) -> Clue:
+        """Tell a person's write from a renewal: neither a holder put there nor an edit is one."""
+        change, key, at = clue.change, clue.key, clue.observed_at
+        put, edited = self._put.get(key), self._edited.get(key)
+        if put is not None and change.change in _ENDS_UNRENEWED:
+            same = put.holder in (change.previous_holder, change.holder)
+            if same and (at is None or at - put.at <= RENEWED):
+                clue = msgspec.structs.replace(clue, put_by=put.writer)
+        if edited is not None and at is not None and at - edited[0] <= RENEWED:
+            clue = msgspec.structs.replace(clue, last_renewal=edited[1])
+        if change.change is ChangeType.RECONFIGURED:
+            if "leaseDurationSeconds" in change.fields and at is not None:
+                remember(self._edited, key, (change.at, clue.last_renewal or at))
+        elif change.change is not ChangeType.EXPIRED:
+            self._edited.pop(key, None)
+        if change.change in _HOLDS:
+            self._put.pop(key, None)
+            writer = change.writer
+            persons = writer is not None and _is_of_a_person(writer)
+            if persons and change.holder and clue.renewals_seen < OFTEN and not change.inferred:
+                remember(self._put, key, Put(writer or "", change.holder, change.at))
         return clue
 
 

@@ -37,7 +37,11 @@ class PodFact(msgspec.Struct, frozen=True, kw_only=True):
     exit_reason: str = ""  # of the container that ended last, such as OOMKilled, Error, Completed
     exit_code: int | None = None
     exited_at: datetime | None = None
+    ran_from: datetime | None = None  # when the container that ended last had started
     started_at: datetime | None = None  # of the container that started last
+    waiting: str = ""  # why a container does not run, such as CrashLoopBackOff
+    ready: str = ""  # of the condition Ready: True, False or Unknown
+    ready_since: datetime | None = None  # its lastTransitionTime
     disrupted: str = ""  # reason of the condition DisruptionTarget, such as EvictionByEvictionAPI
 
 

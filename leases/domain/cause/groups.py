@@ -102,7 +102,7 @@ FLAP_GAP = timedelta(seconds=60)  # from taking it to losing it
 FEW_FLAPS = 300  # one incident, however long they take: it is not over while they go on
 _CAUSES = (
     Cause.CRASH, Cause.RESTART_IN_PLACE, Cause.OOM_KILLED, Cause.UNKNOWN, Cause.PARTITION,
-    Cause.GRACEFUL_STOP,
+    Cause.GRACEFUL_STOP, Cause.CRASH_LOOP,
 )  # fmt: skip
 
 

@@ -15,6 +15,7 @@ class Cause(StrEnum):
     ROLLOUT = "rollout"  # to a Pod of another ReplicaSet, or of a new revision of a StatefulSet
     RESTART_IN_PLACE = "restart_in_place"  # the same Pod with a new process
     CRASH = "crash"
+    CRASH_LOOP = "crash_loop"  # its container ends again and again, and waits to be started
     OOM_KILLED = "oom_killed"
     EVICTED = "evicted"
     NODE_DOWN = "node_down"

@@ -9,7 +9,7 @@ from itertools import count
 from leases.domain.cause.clue import Episode
 from leases.domain.cause.facts import Knowledge, Question
 from leases.domain.cause.incident import Cause, Confidence, Source
-from leases.domain.cause.scene import Scene, Verdict, pod_keys
+from leases.domain.cause.scene import Scene, Verdict, pod_keys, set_neighbours
 from leases.domain.change import ChangeType
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
@@ -185,6 +185,8 @@ def _all(episode: Episode, known: Knowledge, now: datetime) -> Iterator[Question
     elif not loser.is_pod and not scene.pods:
         yield Question(Source.NODES, ObjectName("", loser.host))
     yield Question(Source.EVENTS, found or keys[0], "Pod")
+    if winner is not None and winner.host == loser.host:
+        yield from _of_its_set(scene)
     other = "" if winner is None or winner.host == loser.host else winner.host
     if (
         other
@@ -199,3 +201,10 @@ def _all(episode: Episode, known: Knowledge, now: datetime) -> Iterator[Question
     namespace = found.namespace if found is not None else episode.key.namespace
     for kind, name in scene.deployment:
         yield Question(Source.EVENTS, ObjectName(namespace, name), kind)
+
+
+def _of_its_set(scene: Scene) -> Iterator[Question]:
+    """A rollout makes the other Pods of a set anew, too; a revision would say so by itself."""
+    if not any(one.revision for one in scene.live):
+        for key in set_neighbours(scene):
+            yield Question(Source.PODS, key)

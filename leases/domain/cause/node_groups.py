@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from msgspec.structs import replace
 
-from leases.domain.cause.incident import Cause, Confidence, Source
+from leases.domain.cause.incident import Cause, Confidence, Evidence, Source
 from leases.domain.cause.scene import Group, Judged, Verdict, chains, clock, seen, some, span
 from leases.domain.change import ChangeType
 from leases.domain.kind import Kind
@@ -82,7 +82,7 @@ def _node_group(there: list[Judged], name: str) -> Group:
     hearts = [one for one in there if one.episode.kind is Kind.HEARTBEAT]
     elections = [one for one in there if one.episode.kind is not Kind.HEARTBEAT]
     stopped = min(one.lost_at for one in (hearts or there))
-    evidence = tuple(dict.fromkeys(fact for one in there[:20] for fact in one.verdict.evidence))
+    evidence = _evidence(there)
     if not elections:
         sentence = f"The heartbeats of {name} stopped from {clock(stopped)} on"
         lead = Verdict(Cause.NODE_DOWN, Confidence.LIKELY, sentence, evidence[:MAX_EVIDENCE])
@@ -97,6 +97,7 @@ def _node_group(there: list[Judged], name: str) -> Group:
     died, lived = any(one.died for one in there), any(one.died is False for one in there)
     cause = Cause.NODE_DOWN
     if back and lived and not died:
+        evidence = _evidence(there, Cause.NODE_DOWN)
         cause, ran = Cause.PARTITION, f"{ran}; the node came back, its pods were not restarted"
     sure = any(one.verdict.cause is Cause.NODE_DOWN for one in elections) and hearts and not back
     confidence = Confidence.CERTAIN if sure else Confidence.LIKELY
@@ -108,6 +109,17 @@ def _node_group(there: list[Judged], name: str) -> Group:
         Verdict(cause, confidence, sentence, evidence[:MAX_EVIDENCE]),
         _hosts(hearts, name),
     )
+
+
+def _evidence(there: list[Judged], against: Cause = Cause.PARTITION) -> tuple[Evidence, ...]:
+    """Return what was seen, without what speaks for the other of the two causes."""
+    found = (
+        fact
+        for one in there[:20]
+        if one.verdict.cause is not against
+        for fact in one.verdict.evidence
+    )
+    return tuple(dict.fromkeys(found))
 
 
 def _hosts(hearts: list[Judged], name: str) -> tuple[str, ...]:

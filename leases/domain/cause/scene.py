@@ -9,6 +9,7 @@ import msgspec
 from leases.domain.cause.clue import Episode
 from leases.domain.cause.facts import EventFact, Knowledge, NodeFact, PodFact, node_of_events
 from leases.domain.cause.incident import Cause, Confidence, Evidence, Source
+from leases.domain.change import ChangeType
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 
@@ -46,6 +47,7 @@ class Scene:
         for one in (self.episode.loser, self.episode.winner):
             if one is not None:
                 names.add(one.host)
+        names |= {key.name for key in set_neighbours(self)}
         return names - {""}
 
     def ended(self) -> PodFact | None:
@@ -54,6 +56,9 @@ class Scene:
         since, until = episode.lost_at - BLUR, episode.at + BLUR
         for one in self.live:
             if one.exited_at is not None and since <= one.exited_at <= until:
+                return one
+        for one in self.live:  # its container ended, was started again, and ended again
+            if one.ran_from is not None and episode.lost_at < one.ran_from <= until:
                 return one
         return None
 
@@ -68,15 +73,29 @@ class Scene:
     def stopped(self) -> bool:
         """Whether the Pod was deleted about then: it is terminating, gone, or was asked to stop."""
         until = self.episode.at + BLUR * 5
-        terminating = any(one.deleted_at is not None for one in self.live)
+        terminating = any(one.deleted_at is not None for one in self.live) or self._made_anew()
         gone = any(one.gone for one in self.pods) and (self._certainly_pod() or bool(self.live))
-        asked = any(e.reason == "Killing" and e.at <= until for e in self.pod_events)
+        asked = any(_asks_to_stop(e) and e.at <= until for e in self.pod_events)
         return terminating or (gone and not self.replaced_pod()) or (asked and self._gone_since())
+
+    def _made_anew(self) -> bool:
+        """Whether its StatefulSet made a Pod of this name after the loss: the old one was deleted.
+
+        It does so too for a Pod that failed, which released nothing.
+        """
+        if self.episode.opening is not ChangeType.RELEASED:
+            return False
+        since = self.episode.at - BLUR
+        return any(
+            one.owner_kind == "StatefulSet"
+            and one.created_at is not None
+            and one.created_at >= since
+            for one in self.live
+        )
 
     def stopped_at(self) -> datetime | None:
         """Return when the kubelet was asked to stop the Pod, if an Event says so."""
-        event = self.event("Killing")
-        return None if event is None else event.at
+        return next((e.at for e in reversed(self.pod_events) if _asks_to_stop(e)), None)
 
     def died(self) -> bool | None:
         """Whether the process died with its node; None: unknown.
@@ -145,6 +164,14 @@ class Scene:
         return []
 
 
+def _asks_to_stop(event: EventFact) -> bool:
+    """Whether the kubelet stops the Pod, and not only a container that it starts again.
+
+    Source: k8s.io/kubernetes pkg/kubelet/kuberuntime/kuberuntime_manager.go, "will be restarted".
+    """
+    return event.reason == "Killing" and "will be restarted" not in event.message
+
+
 def pods_of(episode: Episode, known: Knowledge) -> list[PodFact]:
     """Return the readings of the loser's Pod, oldest first."""
     found: list[PodFact] = []
@@ -166,6 +193,20 @@ def pod_keys(episode: Episode) -> list[ObjectName]:
     if not loser.is_pod and namespace == STATIC_NAMESPACE:
         keys.append(ObjectName(namespace, f"{episode.key.name}-{loser.host}"))
     return keys
+
+
+def set_neighbours(scene: Scene) -> list[ObjectName]:
+    """Return the names of the Pods before and after the loser's in its StatefulSet."""
+    loser = scene.episode.loser
+    mine = next((one for one in scene.live if one.owner_kind == "StatefulSet"), None)
+    if loser is None or mine is None or not loser.ordinal.isdecimal():
+        return []
+    number = int(loser.ordinal)
+    return [
+        ObjectName(mine.key.namespace, f"{loser.workload}-{other}")
+        for other in (number - 1, number + 1)
+        if other >= 0
+    ]
 
 
 def node_of(episode: Episode, known: Knowledge) -> str:

@@ -149,3 +149,103 @@ def test_a_pod_that_ran_all_the_time_was_cut_off_once_its_node_is_known_to_live(
     book.learn([pod])
     (incident,) = _incidents(book, 60)
     assert (incident.cause, incident.confidence) == (Cause.PARTITION, Confidence.POSSIBLE)
+    ready = replace(pod, read_at=after(60), ready="True", ready_since=after(-100))
+    book.learn([replace(ready, read_at=after(17)), ready])
+    (incident,) = _incidents(book, 70)
+    assert (incident.cause, incident.confidence) == (Cause.PARTITION, Confidence.LIKELY)
+    assert any("stayed Ready" in one.sentence for one in incident.evidence)
+
+
+def test_a_pod_with_restarts_is_never_said_not_to_have_been_restarted() -> None:
+    (clue,) = _clues(lease(OLD), (20, None))
+    book = Casebook("c")
+    book.note(clue)
+    ran = PodFact(
+        key=ObjectName("default", OLD), read_at=after(16), phase="Running", uid="u",
+        restarts=17, exited_at=after(-300), exit_code=1, started_at=after(-290),
+    )  # fmt: skip
+    book.learn([ran])
+    (incident,) = _incidents(book, 60)
+    said = " ".join(one.sentence for one in incident.evidence)
+    assert "restarted 17 times before, the last time at 11:55:10" in said
+    assert "not restarted" not in said
+
+
+def test_a_container_that_ends_again_and_again_is_a_crash_loop() -> None:
+    ended = PodFact(
+        key=ObjectName("default", OLD), read_at=after(16), phase="Running", uid="u", restarts=17,
+        waiting="CrashLoopBackOff", exited_at=after(1), exit_code=2, exit_reason="Error",
+    )  # fmt: skip
+    for fact, cause in (
+        (ended, Cause.CRASH_LOOP),
+        (replace(ended, restarts=1), Cause.CRASH),
+        (replace(ended, waiting=""), Cause.CRASH),
+    ):
+        book = Casebook("c")
+        book.note(_clues(lease(OLD), (20, None))[0])
+        book.learn([fact])
+        (incident,) = _incidents(book, 60)
+        assert (incident.cause, incident.confidence) == (cause, Confidence.LIKELY)
+        said = " ".join(one.sentence for one in incident.evidence)
+        assert f"restarted {fact.restarts} time" in said
+
+
+def _written(clues: list[Clue], writer: str, *numbers: int) -> list[Clue]:
+    """The clues with the manager who wrote those of these numbers."""
+    fields = frozenset({"spec.holderIdentity", "spec.renewTime", "spec.acquireTime"})
+    managers = (FieldManager(writer, "Update", NOON, fields),)
+    return [
+        replace(one, change=replace(one.change, writer=writer), managers=managers)
+        if number in numbers
+        else one
+        for number, one in enumerate(clues)
+    ]
+
+
+def test_a_holder_that_a_person_wrote_and_nobody_renewed_did_not_stop_renewing() -> None:
+    made = _made(lease("demo", renewed=1, acquired=1, version=2), (30, None))
+    assert [one.change.change for one in made] == ["created", "expired"]
+    (incident,) = _incidents(_book(_written(made, "kubectl-create", 0)))
+    assert (incident.cause, incident.writer) == (Cause.BY_HAND, "kubectl-create")
+    assert "nobody renewed it" in incident.sentence
+    (incident,) = _incidents(_book(_written(made, "my-elector", 0)))
+    assert incident.cause is Cause.CRASH
+
+
+def test_writes_by_kubectl_apply_are_a_persons() -> None:
+    writes = [
+        (float(at), lease(holder, renewed=at, acquired=at, version=at))
+        for at, holder in ((5, "b"), (9, "a"), (14, "b"), (20, "a"))
+    ]
+    clues = _clues(lease("a"), *writes)
+    told = _incidents(_book(_written(clues, "kubectl-client-side-apply", *range(len(clues)))))
+    assert {(one.cause, one.confidence) for one in told} == {(Cause.BY_HAND, Confidence.CERTAIN)}
+    assert {one.writer for one in told} == {"kubectl-client-side-apply"}
+
+
+def test_the_last_renewal_is_no_edit_of_the_duration() -> None:
+    edited = lease(OLD, renewed=2, version=3, duration=30)
+    clues = _clues(lease(OLD), (2, lease(OLD, renewed=2, version=2)), (9, edited), (60, None))
+    assert [one.change.change for one in clues] == ["reconfigured", "expired"]
+    told = _incidents(_book(clues))
+    sentences = [one.sentence for one in told if one.cause is Cause.CRASH]
+    assert sentences == [f"{OLD} stopped renewing default/controller at 12:00:02"]
+
+
+def _book(clues: list[Clue]) -> Casebook:
+    book = Casebook("c")
+    for clue in clues:
+        book.note(clue)
+    return book
+
+
+def _made(first: Lease, *writes: tuple[float, Lease | None]) -> list[Clue]:
+    """As `_clues`, for a Lease that appears while we watch."""
+    store = Store("c")
+    store.replace(Listed((lease("x", name="other", uid="o", duration=None),), "1"), NOON)
+    found: list[Clue] = []
+    for seconds, written in ((1, first), *writes):
+        at = after(seconds)
+        update = store.turn(at) if written is None else store.follow([Applied(written)], at)
+        found += update.clues if update is not None else ()
+    return found

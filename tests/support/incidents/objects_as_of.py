@@ -90,6 +90,14 @@ def _pod(key: ObjectName, pod: Object | None, now: datetime) -> PodFact:
         for one in containers
         if one.get("state", {}).get("running")
     ]
+    waiting = (
+        one["state"]["waiting"].get("reason", "")
+        for one in containers
+        if one.get("state", {}).get("waiting")
+    )
+    ready: Object = next(
+        (one for one in status.get("conditions", []) if one["type"] == "Ready"), {}
+    )
     labels = meta.get("labels", {})
     disrupted = (
         one.get("reason", "")
@@ -112,7 +120,11 @@ def _pod(key: ObjectName, pod: Object | None, now: datetime) -> PodFact:
         exit_reason=last.get("reason", ""),
         exit_code=last.get("exitCode"),
         exited_at=_moment(last.get("finishedAt")),
+        ran_from=_moment(last.get("startedAt")),
         started_at=_moment(max(started, default=None)),
+        waiting=next(waiting, ""),
+        ready=ready.get("status", ""),
+        ready_since=_moment(ready.get("lastTransitionTime")),
         disrupted=next(disrupted, ""),
     )
 

@@ -36,7 +36,7 @@ class Played:
     def __init__(self) -> None:
         self.clues: list[Clue] = []
         self.told: dict[str, Incident] = {}  # as told last, by id
-        self.tellings = 0
+        self.tellings: list[Incident] = []
         self.questions = 0
 
     @property
@@ -123,7 +123,7 @@ class _Player:
                 facts = self._objects.answer(question, now)
             self._answers += [(now + ANSWERED_AFTER, fact) for fact in facts]
         for incident in casebook.review(now):
-            self.played.tellings += 1
+            self.played.tellings.append(incident)
             self.played.told[incident.id] = incident
 
 

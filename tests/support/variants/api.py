@@ -26,6 +26,7 @@ class Api:
     """Objects are written at `now`, and arrive in the watches some milliseconds later."""
 
     def __init__(self, seed: int | str) -> None:
+        self.slow_until = STARTED
         self.random = Random(seed)  # noqa: S311 the same each time
         self.now = STARTED
         self.objects: dict[Key, Object] = {}
@@ -72,6 +73,10 @@ class Api:
     @property
     def stalled_for(self) -> float:
         return max(0.0, (self._stall_until - self.now).total_seconds())
+
+    def slowness(self) -> float:
+        """How long one request takes while the API server is slow for everybody."""
+        return self.between(2.6, 7.5) if self.now < self.slow_until else 0.0
 
     def outage(self, seconds: float, *, watch_breaks: bool) -> None:
         self.down_until = self.now + timedelta(seconds=seconds)

@@ -40,7 +40,7 @@ class Elector:
         self._clock = timedelta(seconds=clock)
         self._seen: Object = {}
         self._seen_at = api.now
-        self.leads = False
+        self.leads = self._asked = False
         self._renewed = api.now
         api.after(api.between(0, 0.4), self._turn)
 
@@ -77,9 +77,10 @@ class Elector:
         ):
             self._give_up()
             return
-        if wait := api.stalled_for:
+        if wait := api.stalled_for or self._slow():
             self._late(wait)
             return
+        self._asked = False
         done = not self.cut and self._try()
         if (
             self.leads
@@ -90,6 +91,12 @@ class Elector:
             return
         wait = settings.retry * (1 if self.leads else 1 + 1.2 * api.random.random())
         api.after(wait + api.between(0.001, 0.008), self._turn)
+
+    def _slow(self) -> float:
+        """How long the API server takes for this request; 0: it has answered."""
+        wait = 0.0 if self._asked else self._api.slowness()
+        self._asked = wait > 0
+        return wait
 
     def _late(self, wait: float) -> None:
         """Its request is answered when the API server runs again, or its deadline passes."""

@@ -20,6 +20,7 @@ class Pod:
     def __init__(self, cluster: Cluster, workload: Workload, name: str, node: str) -> None:
         self.cluster, self.workload, self.name, self.node = cluster, workload, name, node
         self.uid = cluster.api.uuid()
+        self.began = cluster.api.second()  # its container
         self.restarts = 0
         self.cut_until = cluster.api.now
         self.obj = cluster.api.create("pods", self._object(running=True))
@@ -68,6 +69,8 @@ class Pod:
     def _object(self, *, running: bool) -> Object:
         workload, now = self.workload, self.cluster.api.second()
         owner, labels = workload.owner_and_labels(self.node)
+        if not workload.labelled:
+            labels.pop("controller-revision-hash", None)
         return {
             "kind": "Pod",
             "apiVersion": "v1",
@@ -81,7 +84,10 @@ class Pod:
             "spec": {"nodeName": self.node, "containers": [{"name": "manager"}]},
             "status": {
                 "phase": "Running",
-                "conditions": [condition_of("Ready", "True"), condition_of("PodScheduled", "True")],
+                "conditions": [
+                    condition_of("Ready", "True") | {"lastTransitionTime": now},
+                    condition_of("PodScheduled", "True"),
+                ],
                 "startTime": now,
                 "containerStatuses": [
                     {
@@ -112,7 +118,7 @@ class Pod:
             "terminated": {
                 "exitCode": code,
                 "reason": reason or REASONS.get(code, "Error"),
-                "startedAt": self.obj["status"]["startTime"],
+                "startedAt": self.began,
                 "finishedAt": api.second(),
             }
         }
@@ -142,7 +148,8 @@ class Pod:
     def _back(self, ended: Object, identity: str) -> None:
         if self.cluster.pods.get((self.namespace, self.name)) is not self:
             return
-        running = {"running": {"startedAt": self.cluster.api.second()}}
+        self.began = self.cluster.api.second()
+        running = {"running": {"startedAt": self.began}}
         self._status(running, ended, self.restarts)
         self.event("Started", "Started container manager")
         self.elector = self._start(identity)
@@ -178,7 +185,8 @@ class Pod:
     def condition(self, kind: str, status: str, reason: str = "") -> None:
         conditions = self.obj["status"]["conditions"]
         conditions[:] = [one for one in conditions if one["type"] != kind]
-        conditions.append(condition_of(kind, status, reason))
+        since = {"lastTransitionTime": self.cluster.api.second()}
+        conditions.append(condition_of(kind, status, reason) | since)
         self.cluster.api.change("pods", self.obj)
 
 
@@ -200,6 +208,7 @@ class Workload:
     ) -> None:
         self.cluster, self.name, self.settings = cluster, name, settings
         self.kind, self.identity, self.again = kind, identity, again
+        self.labelled = True  # its Pods tell their revision
         self.pods_in = pods_in or settings.namespace
         self.hash = cluster.api.words(cluster.api.random.choice((9, 10)))
         self.uid = cluster.api.uuid()

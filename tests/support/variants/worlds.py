@@ -186,7 +186,7 @@ def _many_nodes_down(cluster: Cluster, found: list[Workload]) -> None:
         cluster.node_down(node)
 
 
-def _control_plane(cluster: Cluster) -> list[str]:
+def control_plane(cluster: Cluster) -> list[str]:
     """Static Pods on three nodes, that take the name of their node as identity."""
     nodes = [f"cp-{number}" for number in range(3)]
     for node in nodes:
@@ -199,13 +199,13 @@ def _control_plane(cluster: Cluster) -> list[str]:
 
 
 def _control_plane_down(cluster: Cluster, _found: list[Workload]) -> None:
-    nodes = _control_plane(cluster)
+    nodes = control_plane(cluster)
     held = {n: sum(pod.elector.leads for pod in cluster.pods_on(n)) for n in nodes}
     cluster_stories.node_down(cluster, max(nodes, key=lambda node: held[node]))
 
 
 def _control_plane_crash(cluster: Cluster, _found: list[Workload]) -> None:
-    _control_plane(cluster)
+    control_plane(cluster)
     static = [pod for pod in cluster.pods.values() if pod.workload.kind == "Node"]
     first, second = (pod.workload for pod in static if pod.elector.leads)
     stories.crash(cluster, first)

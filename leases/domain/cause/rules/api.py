@@ -1,9 +1,13 @@
 """The API server was gone, or slow: nobody wrote any Lease, or our own watch was broken."""
 
-from leases.domain.cause.clue import Clue, Episode, Silence
+from datetime import timedelta
+
+import msgspec
+
+from leases.domain.cause.clue import Clue, Episode, LateWriter, Silence, contender
 from leases.domain.cause.facts import Knowledge
 from leases.domain.cause.incident import Cause, Source
-from leases.domain.cause.scene import Scene, Verdict, clock, likely, possible, seen, span
+from leases.domain.cause.scene import Scene, Verdict, clock, likely, possible, seen, some, span
 from leases.domain.change import ChangeType
 from leases.domain.kind import Kind
 
@@ -12,6 +16,10 @@ OUTAGE = 10.0  # seconds of silence; a shorter one is slowness
 COVERED = 0.45  # of the time since the last renewal
 SHARE = 0.33  # of that time, in one silence
 AROUND = 30.0  # seconds in which the API server's own Leases come and go
+TOGETHER = timedelta(seconds=60)  # before the last renewal: what is slow was slow before
+MANY = 3  # other holders that were late in the same seconds
+MANY_SHARE = 0.3  # of all elections: one slow node has fewer
+STILL_LATE = timedelta(seconds=60)  # after an outage: a client backs off before it tries again
 
 
 def api_trouble(scene: Scene) -> Verdict | None:
@@ -26,7 +34,14 @@ def api_trouble(scene: Scene) -> Verdict | None:
     first = episode.first
     if first.observed_at is None:
         return None
-    waited = (first.change.at - first.observed_at).total_seconds()
+    return _silent(scene, quiet, broken) or _came_late_after(scene, quiet) or _slow_for_all(scene)
+
+
+def _silent(scene: Scene, quiet: list[Silence], broken: float) -> Verdict | None:
+    """Nobody wrote for most of the time since the last renewal."""
+    episode, first = scene.episode, scene.episode.first
+    observed_at = first.observed_at or first.change.at
+    waited = (first.change.at - observed_at).total_seconds()
     covered = overlap(quiet, first) + broken
     if waited <= 0 or covered < COVERED * waited or covered < 0.4 * episode.duration:
         return None
@@ -46,6 +61,71 @@ def api_trouble(scene: Scene) -> Verdict | None:
     expected = sum(one.expected for one in several)
     missing = f"{expected:.0f} writes of all Leases were missing in these seconds"
     return conclude(Cause.API_SLOW, sentence, seen(Source.LEASES, missing))
+
+
+def _came_late_after(scene: Scene, quiet: list[Silence]) -> Verdict | None:
+    """An outage swallowed the renewal that was due, and the holder was back later than others."""
+    episode = scene.episode
+    if episode.opening is ChangeType.RELEASED:
+        return None
+    due = timedelta(seconds=1.5 * episode.rhythm + 2.0)
+    gone = [(one.since, one.until) for one in quiet if one.seconds >= OUTAGE]
+    gone += [
+        (one.since, one.until)
+        for one in scene.known.breaks
+        if one.until is not None and (one.until - one.since).total_seconds() >= OUTAGE
+    ]
+    late = max(STILL_LATE, timedelta(seconds=2 * episode.duration))
+    for since, until in gone:
+        if since - due <= episode.lost_at < until and since < episode.at <= until + late:
+            verdict = _outage(scene, (until - since).total_seconds(), broken=False)
+            text = f"the renewal that was due fell into it; it ended at {clock(until)}"
+            fact = seen(Source.LEASES, text)
+            return msgspec.structs.replace(verdict, evidence=(*verdict.evidence, fact))
+    return None
+
+
+def _slow_for_all(scene: Scene) -> Verdict | None:
+    """Several holders were late in the same seconds: what they share is the API server."""
+    episode = scene.episode
+    others = late_together(episode, TOGETHER)
+    elections = max((clue.elections for clue in episode.clues), default=0)
+    hosts = {host for one in others if (host := _host(one.holder)) is not None}
+    if len(hosts) < MANY or len({one.key for one in others}) < MANY_SHARE * elections:
+        return None
+    first = episode.first
+    if first.observed_at is None or (first.change.at - first.observed_at) < timedelta(
+        seconds=0.4 * episode.duration
+    ):
+        return None
+    longest = max(one.seconds for one in others)
+    keys = sorted({str(one.key) for one in others})
+    sentence = (
+        f"The API server was slow: the renewals of {len(keys) + 1} Leases came late in the same "
+        f"seconds, up to {span(longest)}, and {scene.lease} was lost at {clock(episode.at)}"
+    )
+    fact = seen(Source.LEASES, f"late as well, by other holders: {some(keys)}")
+    return likely(Cause.API_SLOW, sentence, fact)
+
+
+def late_together(episode: Episode, before: timedelta) -> list[LateWriter]:
+    """Return the late renewals of other hosts' Leases from `before` the last renewal on."""
+    loser = None if episode.loser is None else episode.loser.host
+    since, until = episode.lost_at - before, episode.at + timedelta(seconds=episode.rhythm)
+    found = {(one.key, one.at): one for clue in episode.clues for one in clue.late_around}
+    return [
+        one
+        for one in found.values()
+        if one.key != episode.key
+        and _host(one.holder) != loser
+        and one.at >= since
+        and one.at - timedelta(seconds=one.seconds) <= until
+    ]
+
+
+def _host(holder: str) -> str | None:
+    one = contender(holder)
+    return None if one is None else one.host
 
 
 def silences(episode: Episode) -> list[Silence]:

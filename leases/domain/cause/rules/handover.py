@@ -10,12 +10,24 @@ from datetime import timedelta
 from leases.domain.cause.clue import Contender
 from leases.domain.cause.facts import EventFact, PodFact
 from leases.domain.cause.incident import Cause, Evidence, Source
-from leases.domain.cause.scene import BLUR, Scene, Verdict, clock, likely, possible, seen, span
+from leases.domain.cause.scene import (
+    BLUR,
+    Scene,
+    Verdict,
+    clock,
+    likely,
+    possible,
+    seen,
+    set_neighbours,
+    span,
+)
 from leases.domain.change import ChangeType
 from leases.domain.kind import Kind
 
 LATELY = timedelta(seconds=45)  # a set goes on when its last Pod is ready
 VACANT = timedelta(seconds=30)  # without a holder: nobody contends
+# A rollout with the strategy Recreate goes to zero as well; its next ReplicaSet is up by then.
+RECREATED = timedelta(seconds=40)
 NO_POD_MADE = timedelta(seconds=110)  # an owner that is not at zero has made a Pod by then
 
 
@@ -48,11 +60,47 @@ def stopped(scene: Scene) -> Verdict | None:
 
 
 def _same_pod_again(scene: Scene) -> bool:
-    """Whether a Pod of the same name took over, and no revision is known to compare."""
+    """Whether a Pod of the same name took over, and nothing shows that its set was not rolled out.
+
+    A rollout makes the other Pods of the set anew as well: the one after it in the seconds before,
+    the one before it when this one is ready.
+    """
     loser, winner = scene.episode.loser, scene.episode.winner
     if loser is None or winner is None or loser.host != winner.host:
         return False
-    return not any(one.revision for one in scene.live)
+    if any(one.revision for one in scene.live):
+        return False
+    return not _others_stayed(scene)
+
+
+def _others_stayed(scene: Scene) -> bool:
+    """Whether the neighbours in its StatefulSet were there before, and still are."""
+    loser = scene.episode.loser
+    found = [scene.known.pods(key.name, key.namespace) for key in set_neighbours(scene)]
+    there = [[one for one in readings if not one.gone] for readings in found]
+    if loser is None or not any(there) or not all(found):
+        return False
+    long_ago, enough = scene.episode.at - LATELY, scene.episode.at + LATELY
+    same = all(
+        one.created_at is not None and one.created_at < long_ago for some in there for one in some
+    )
+    looked = all(some[-1].read_at >= enough for some in there if some)
+    return same and looked
+
+
+def _rolled_up(scene: Scene) -> EventFact | None:
+    """Another ReplicaSet of the Deployment was scaled up then: this is a rollout."""
+    owner = next((name for kind, name in scene.deployment if kind == "ReplicaSet"), "")
+    return next(
+        (
+            one
+            for one in scene.owner_events
+            if one.reason == "ScalingReplicaSet"
+            and one.message.startswith("Scaled up replica set ")
+            and owner not in one.message.split()
+        ),
+        None,
+    )
 
 
 def rolled_out(scene: Scene) -> Verdict | None:
@@ -113,13 +161,19 @@ def scaled_down(scene: Scene) -> Verdict | None:
     zero = next((one for one in reversed(scene.owner_events) if _to_zero(one)), None)
     vacant = _waits(scene)
     since = clock(episode.at)
+    rolled = _rolled_up(scene)
+    if zero is not None and rolled is not None:
+        sentence = f"{zero.key.name} was rolled out: nobody holds {scene.lease} since {since} yet"
+        fact = seen(Source.EVENTS, f"{rolled.reason}: {rolled.message}")
+        return likely(Cause.ROLLOUT, sentence, fact)
     if zero is not None:
         sentence = f"{zero.key.name} was scaled to zero: nobody holds {scene.lease} since {since}"
-        return likely(
+        conclude = likely if vacant >= RECREATED else possible
+        return conclude(
             Cause.SCALED_DOWN, sentence, seen(Source.EVENTS, f"{zero.reason}: {zero.message}")
         )
     made = any(one.reason == "SuccessfulCreate" for one in scene.owner_events)
-    if vacant < VACANT or made:
+    if vacant < VACANT or made or rolled is not None or _is_there(scene):
         return None
     gone = [one for one in scene.owner_events if one.reason == "SuccessfulDelete"]
     if gone:
@@ -128,8 +182,14 @@ def scaled_down(scene: Scene) -> Verdict | None:
         return likely(Cause.SCALED_DOWN, sentence, *facts)
     if scene.stopped():
         sentence = f"{scene.pod_name} was stopped, and nobody holds {scene.lease} since {since}"
-        return likely(Cause.SCALED_DOWN, sentence, *_proof(scene))
+        conclude = likely if vacant >= NO_POD_MADE else possible
+        return conclude(Cause.SCALED_DOWN, sentence, *_proof(scene))
     return None
+
+
+def _is_there(scene: Scene) -> bool:
+    """Whether its Pod is there still, or again: its containers were only started anew."""
+    return bool(scene.pods) and not scene.pods[-1].gone and scene.pods[-1].deleted_at is None
 
 
 def by_shape(scene: Scene) -> Verdict | None:
@@ -187,7 +247,7 @@ def _released(scene: Scene) -> Verdict:
 def _vacant(scene: Scene, sentence: str) -> Verdict:
     """Nobody took it: a Pod that was only stopped is made again, and contends."""
     waits = _waits(scene)
-    if waits < VACANT:
+    if waits < VACANT or _is_there(scene) or _rolled_up(scene) is not None:
         return possible(Cause.GRACEFUL_STOP, sentence)
     sentence = f"{sentence}, and nobody has taken it for {span(waits.total_seconds())}"
     if waits < NO_POD_MADE or scene.episode.kind is not Kind.ELECTION:

@@ -1,16 +1,33 @@
 """How the holder's process ended, if it did: killed for memory, crashed, starved, cut off."""
 
+from datetime import datetime, timedelta
+
+import msgspec
+
 from leases.domain.cause.clue import Episode, OverdueInterval
-from leases.domain.cause.facts import PodFact
-from leases.domain.cause.incident import Cause, Source
-from leases.domain.cause.rules.api import silences
-from leases.domain.cause.scene import Scene, Verdict, certain, clock, likely, possible, seen, span
+from leases.domain.cause.facts import NodeFact, PodFact
+from leases.domain.cause.incident import Cause, Evidence, Source
+from leases.domain.cause.rules.api import late_together, silences
+from leases.domain.cause.scene import (
+    BLUR,
+    Scene,
+    Verdict,
+    certain,
+    clock,
+    likely,
+    possible,
+    seen,
+    span,
+)
 from leases.domain.change import ChangeType
 
 OOM = "OOMKilled"
 LATE = 1.8  # rhythms: a renewal that took longer was late
 NEVER_IN_TIME = 45.0  # seconds after which a dead node has been noticed
+BACK_OFF = "CrashLoopBackOff"
+LOOPS = 3  # restarts: the kubelet waits before the second one, and ever longer from then on
 RECENT = 150.0  # seconds
+SAME_SECONDS = timedelta(seconds=5)  # around a loss, in which others are late too
 
 
 def killed_for_memory(scene: Scene) -> Verdict | None:
@@ -21,7 +38,7 @@ def killed_for_memory(scene: Scene) -> Verdict | None:
     return certain(
         Cause.OOM_KILLED,
         f"{pod.key.name}, which held {scene.lease}, was killed for memory at {_exit_time(pod)}",
-        seen(Source.PODS, f"Pod {pod.key}: {OOM}, exit code {pod.exit_code}"),
+        seen(Source.PODS, f"Pod {pod.key}: {OOM}, exit code {pod.exit_code}{_restarts(pod)}"),
     )
 
 
@@ -43,8 +60,12 @@ def starved(scene: Scene) -> Verdict | None:
         f"({numbers} s, every {span(episode.rhythm)} before) until it was lost at "
         f"{clock(episode.at)}"
     )
+    others = late_together(episode, SAME_SECONDS)
+    alike = len({one.key for one in others})
     fact = seen(Source.LEASES, "no other Lease was late in these seconds")
-    if len(late) >= 2 and longest >= 0.3 * episode.duration and growing:
+    if others:
+        fact = seen(Source.LEASES, f"{_were(alike)} late in these seconds as well")
+    if alike < 2 and len(late) >= 2 and longest >= 0.3 * episode.duration and growing:
         event = scene.event("Unhealthy")
         more = [] if event is None else [seen(Source.EVENTS, f"Unhealthy: {event.message}")]
         return likely(Cause.STARVED, sentence, fact, *more)
@@ -87,8 +108,12 @@ def ended(scene: Scene) -> Verdict | None:
     if pod is None:
         return None
     how = f"exit code {pod.exit_code}" if pod.exit_code is not None else "it ended"
-    fact = seen(Source.PODS, f"Pod {pod.key}: {pod.exit_reason or 'ended'}, {how}")
+    what = f"{pod.exit_reason or 'ended'}, {how}{_restarts(pod)}"
+    fact = seen(Source.PODS, f"Pod {pod.key}: {what}")
     at = _exit_time(pod)
+    loop = _crash_loop(scene, pod, f"{pod.key.name}, which held {scene.lease}, ended", how)
+    if loop is not None:
+        return msgspec.structs.replace(loop, evidence=(fact, *loop.evidence))
     if _same_host(episode):
         return likely(
             Cause.RESTART_IN_PLACE,
@@ -104,6 +129,12 @@ def ended(scene: Scene) -> Verdict | None:
             fact,
         )
     sentence = f"{pod.key.name}, which held {scene.lease}, ended at {at} ({how})"
+    if began_anew(episode, pod):
+        sentence = (
+            f"{pod.key.name}, which held {scene.lease}, ended after {clock(episode.lost_at)}: its "
+            f"container was started again by {clock(pod.ran_from or episode.at)}"
+        )
+        return likely(Cause.CRASH, sentence, fact)
     if pod.exit_code == 0:
         return possible(Cause.GRACEFUL_STOP, sentence, fact)
     if episode.opening is ChangeType.RELEASED:
@@ -111,12 +142,38 @@ def ended(scene: Scene) -> Verdict | None:
     return likely(Cause.CRASH, sentence, fact)
 
 
+def _crash_loop(scene: Scene, pod: PodFact, what: str, how: str) -> Verdict | None:
+    """The container ends again and again, and the kubelet waits before it starts it again."""
+    waits = next((one for one in scene.live if one.waiting == BACK_OFF), None)
+    event = scene.event("BackOff")
+    restarts = max(one.restarts for one in scene.live)
+    if restarts < LOOPS or (waits is None and event is None):
+        return None
+    facts = []
+    if waits is not None:
+        text = f"Pod {waits.key} waited in {BACK_OFF} at {clock(waits.read_at)}"
+        facts.append(seen(Source.PODS, text))
+    if event is not None:
+        facts.append(seen(Source.EVENTS, f"BackOff at {clock(event.at)}: {event.message}"))
+    sentence = f"{what} at {_exit_time(pod)} ({how}), as it did {restarts} times: a crash loop"
+    return likely(Cause.CRASH_LOOP, sentence, *facts)
+
+
+def began_anew(episode: Episode, pod: PodFact) -> bool:
+    """Whether the container that ended was started after the loss: the one before it held."""
+    return pod.ran_from is not None and pod.ran_from > episode.lost_at
+
+
 def gave_up(episode: Episode, pod: PodFact) -> bool:
-    """Whether the process lived on long after its last renewal: it tried, and could not."""
-    if pod.exited_at is None or episode.opening is ChangeType.RELEASED:
+    """Whether the process lived on long after its last renewal: it tried, and could not.
+
+    An elector gives up at its deadline, two thirds of the duration; one that dies does so before
+    its next renewal.
+    """
+    if pod.exited_at is None or episode.opening is ChangeType.RELEASED or began_anew(episode, pod):
         return False
     lived = (pod.exited_at - episode.lost_at).total_seconds()
-    return lived > 2 * episode.rhythm + 2.0
+    return lived > 1.3 * episode.rhythm + 2.0
 
 
 def cut_off(scene: Scene) -> Verdict | None:
@@ -127,23 +184,85 @@ def cut_off(scene: Scene) -> Verdict | None:
         return back
     if episode.opening not in (ChangeType.EXPIRED, ChangeType.TAKEN_OVER, ChangeType.REPLACED):
         return None
-    alive = [one for one in scene.live if one.read_at >= episode.at and one.deleted_at is None]
-    if not alive or scene.ended() is not None or alive[0].phase not in ("", "Running"):
+    alive = _ran_on(scene, episode.at)
+    if not alive or scene.ended() is not None:
         return None
-    read = alive[0].read_at
+    pod = alive[0]
     sentence = (
-        f"{alive[0].key.name} could not renew {scene.lease} from {clock(episode.lost_at)} on, "
+        f"{pod.key.name} could not renew {scene.lease} from {clock(episode.lost_at)} on, "
         "though it ran"
     )
-    fact = seen(Source.PODS, f"Pod {alive[0].key} ran at {clock(read)}, not restarted before")
-    well = [one for one in scene.nodes if one.ready == "True" and not one.gone]
-    noticed = [
-        one for one in well if (one.read_at - episode.lost_at).total_seconds() >= NEVER_IN_TIME
+    fact = seen(Source.PODS, f"Pod {pod.key} ran at {clock(pod.read_at)}{_not_restarted(pod)}")
+    noticed = [one for one in scene.nodes if _stayed_well(episode, one)]
+    node = [seen(Source.NODES, f"Node {scene.node} was ready")] if noticed else []
+    ready = _stayed_ready(scene, alive)
+    later = any(_in_time(episode, one.read_at) for one in alive) or _ended_later(scene)
+    if ready is not None and (noticed or later):
+        return likely(Cause.PARTITION, sentence, fact, ready, *node)
+    # A process that stood still does the same.
+    return possible(Cause.PARTITION, sentence, fact, *node)
+
+
+def _stayed_well(episode: Episode, node: NodeFact) -> bool:
+    """Whether a node is ready when its death would have been noticed, and was all the time."""
+    since = node.ready_since
+    return (
+        node.ready == "True"
+        and not node.gone
+        and (since is None or since <= episode.lost_at + BLUR)
+        and _in_time(episode, node.read_at)
+    )
+
+
+def _ended_later(scene: Scene) -> bool:
+    """Whether the very process that lost it ended afterwards: its node lived."""
+    later = scene.ended_later()
+    return later is not None and not began_anew(scene.episode, later)
+
+
+def _in_time(episode: Episode, read_at: datetime) -> bool:
+    return (read_at - episode.lost_at).total_seconds() >= NEVER_IN_TIME
+
+
+def _ran_on(scene: Scene, since: datetime) -> list[PodFact]:
+    """Return the readings that show the holder's own container running after the loss."""
+    lost_at = scene.episode.lost_at + BLUR
+    return [
+        one
+        for one in scene.live
+        if one.read_at >= since
+        and one.deleted_at is None
+        and one.phase in ("", "Running")
+        and not one.waiting
+        and (one.started_at is None or one.started_at <= lost_at)
     ]
-    if noticed or scene.ended_later() is not None:
-        node = [seen(Source.NODES, f"Node {scene.node} was ready")] if noticed else []
-        return likely(Cause.PARTITION, sentence, fact, *node)
-    return possible(Cause.PARTITION, sentence, fact)
+
+
+def _stayed_ready(scene: Scene, alive: list[PodFact]) -> Evidence | None:
+    """Its probes were answered all the time, so the process did not stand still."""
+    lost_at = scene.episode.lost_at + BLUR
+    for one in alive:
+        if one.ready == "True" and one.ready_since is not None and one.ready_since <= lost_at:
+            text = f"Pod {one.key} stayed Ready, from {clock(one.ready_since)} on"
+            return seen(Source.PODS, f"{text}, and was at {clock(one.read_at)}")
+    return None
+
+
+def _restarts(pod: PodFact) -> str:
+    if not pod.restarts:
+        return ""
+    return f", restarted {pod.restarts} time{'s' if pod.restarts > 1 else ''}"
+
+
+def _not_restarted(pod: PodFact) -> str:
+    if not pod.restarts:
+        return ", not restarted before"
+    since = f", the last time at {clock(pod.started_at)}" if pod.started_at is not None else ""
+    return f"{_restarts(pod)} before{since}"
+
+
+def _were(others: int) -> str:
+    return f"{others} other Lease{'s were' if others > 1 else ' was'}"
 
 
 def came_back(scene: Scene) -> Verdict | None:
@@ -158,14 +277,20 @@ def came_back(scene: Scene) -> Verdict | None:
         f"{loser.identity} did not renew {scene.lease} for {span(silent)} and then went on as "
         f"its holder at {clock(back.change.at)}"
     )
+    alive = _ran_on(scene, back.change.at)
+    unbroken = bool(alive) and scene.ended() is None and not _restarted_since(scene)
+    if not loser.has_suffix and not unbroken:
+        return None
+    facts = []
     if loser.has_suffix:
-        fact = seen(Source.LEASES, "the identity names one process: it was never restarted")
-        return likely(Cause.PARTITION, sentence, fact)
-    alive = [one for one in scene.live if one.read_at >= back.change.at]
-    if alive and scene.ended() is None and not _restarted_since(scene):
-        fact = seen(Source.PODS, f"Pod {alive[0].key} was not restarted meanwhile")
-        return likely(Cause.PARTITION, sentence, fact)
-    return None
+        text = "the identity names one process: it was never restarted"
+        facts.append(seen(Source.LEASES, text))
+    if unbroken:
+        facts.append(seen(Source.PODS, f"Pod {alive[0].key} was not restarted meanwhile"))
+    ready = _stayed_ready(scene, alive)
+    if ready is not None:
+        return likely(Cause.PARTITION, sentence, *facts, ready)
+    return possible(Cause.PARTITION, sentence, *facts)  # or it stood still
 
 
 def _restarted_since(scene: Scene) -> bool:

@@ -30,6 +30,8 @@ def by_hand(scene: Scene) -> Verdict | None:
     episode = scene.episode
     first = episode.first
     writer = foreign_writer(first)
+    if writer is None and first.put_by is not None:
+        return _unrenewed(scene, first.put_by)
     if writer is None or ("preferredHolder" in first.change.fields and not is_human_writer(writer)):
         return None
     change = first.change
@@ -46,6 +48,19 @@ def by_hand(scene: Scene) -> Verdict | None:
         facts.append(seen(Source.LEASES, f"{change.holder} never renewed it"))
     confidence = Confidence.CERTAIN if is_human_writer(writer) else Confidence.LIKELY
     return Verdict(Cause.BY_HAND, confidence, sentence, tuple(facts), writer)
+
+
+def _unrenewed(scene: Scene, writer: str) -> Verdict:
+    """A person wrote the holder, and nobody renewed it: nothing stopped."""
+    episode, change = scene.episode, scene.episode.first.change
+    holder = change.previous_holder or change.holder
+    then = "it ran out" if episode.opening is ChangeType.EXPIRED else "it was lost"
+    sentence = (
+        f"{writer} wrote {holder} as the holder of {scene.lease} at {clock(episode.lost_at)}; "
+        f"nobody renewed it, so {then} at {clock(episode.at)}"
+    )
+    fact = seen(Source.LEASES, f"managedFields name {writer} as the writer of holderIdentity")
+    return Verdict(Cause.BY_HAND, Confidence.CERTAIN, sentence, (fact,), writer)
 
 
 def preferred(scene: Scene) -> Verdict | None:
