@@ -152,7 +152,7 @@ def wall(request: ClusterRequest, cluster: str) -> HttpResponse:
     except BadFilter as error:
         return render(request, "wall/index.html", context | {"error": str(error)}, status=400)
     flappers, counts = flappers_of(cluster, as_of), store.counts()
-    going_on = running_board().feeds[cluster].going_on()
+    going_on = [one for one in running_board().feeds[cluster].going_on() if one.shown]
     incidents = wall_incidents(store, going_on, wanted, as_of)
     context["incidents"] = incidents
     context |= _lanes(store, wanted, flappers, incidents, as_of)

@@ -163,6 +163,7 @@ def attention(
     trouble, for those that flap (most changes first), and for what the last changes (oldest first)
     show. A late Lease that flaps has one line.
     """
+    going_on = [one for one in going_on if one.shown]  # what was planned asks for nothing
     going_on = _beside(going_on, flapping, troubled := list(_troubled(tracked, now)))
     covered = {key for incident in going_on for key in incident.leases}
     alone = [(lease, how) for lease, how in flapping if lease.key not in covered]

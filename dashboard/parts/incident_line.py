@@ -19,7 +19,7 @@ from leases.domain.change import Change
 from leases.domain.figures import LONG_GAP_SECONDS
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
-from leases.history.find_incidents import find_incidents
+from leases.history.find_incidents import count_incidents, find_incidents
 
 MAX_SENTENCE = 400  # characters: names may be long
 _LATE = (Cause.API_SLOW, Cause.CLOCK_SKEW, Cause.FLAPPING)
@@ -191,20 +191,21 @@ class IncidentBand(msgspec.Struct, frozen=True):
 
 
 def incidents_between(cluster: str, since: datetime, until: datetime) -> list[Incident]:
-    """The newest MOST incidents that went on at any time of the stretch, oldest first."""
-    found = find_incidents(cluster, since=since, until=until, limit=MOST)
+    """The newest MOST unplanned incidents that went on at any time of the stretch, oldest first."""
+    found = find_incidents(cluster, since=since, until=until, planned=False, limit=MOST)
     known = {one.incident.id: one.incident for one in found}
     for incident in running_board().feeds[cluster].going_on():
-        if incident.began < until:
+        if incident.began < until and incident.shown:
             known[incident.id] = incident
     return sorted(known.values(), key=lambda one: (one.began, one.id))
 
 
-def incidents_url(cluster: str, since: datetime, until: datetime) -> str:
+def incidents_url(cluster: str, since: datetime, until: datetime, *, planned: bool = False) -> str:
     """The list of incidents that went on in a stretch."""
     second = timedelta(seconds=1)
     ends = {"from": since.replace(microsecond=0), "to": until.replace(microsecond=0) + second}
-    query = urlencode({name: write_moment(moment) for name, moment in ends.items()})
+    given = {name: write_moment(moment) for name, moment in ends.items()}
+    query = urlencode(given | ({"show": "all"} if planned else {}))
     return f"{reverse('incidents', args=[cluster])}?{query}"
 
 
@@ -254,11 +255,16 @@ def _sentences(found: Sequence[Incident]) -> str:
 def incident_summary(
     cluster: str, incidents: Sequence[Incident], scale: Scale, now: datetime
 ) -> dict[str, Any]:
-    """All incidents of a stretch: how many, the way to their list, and their bands."""
+    """The unplanned incidents of a stretch: how many, the way to their list, their bands, and
+    how many there are with those that were planned.
+    """
     number = len(incidents)
+    every = sum(count_incidents(cluster, since=scale.since, until=scale.until).values())
     return {
         "number": number,
         "says": f"{'newest ' if number >= MOST else ''}{counted(number, 'incident')}",
         "url": incidents_url(cluster, scale.since, scale.until),
+        "every": max(every, number),
+        "every_url": incidents_url(cluster, scale.since, scale.until, planned=True),
         "bands": bands_of(cluster, incidents, scale, now),
     }

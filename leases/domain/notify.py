@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 
 import msgspec
 
-from leases.domain.cause.incident import Cause, Confidence, Incident
+from leases.domain.cause.incident import Cause, Confidence, Incident, Standing
 from leases.domain.change import Change, ChangeType
 from leases.domain.figures import LONG_GAP_SECONDS
 from leases.domain.kind import Kind
@@ -157,6 +157,7 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
     clusters: tuple[str, ...] = ()
     namespaces: tuple[str, ...] = ()
     leases: tuple[str, ...] = ()
+    unplanned: bool = False  # only those that were, or that left a Lease vacant for too long
 
 
 class Subject(msgspec.Struct, frozen=True, kw_only=True):
@@ -167,12 +168,16 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
     leases: tuple[ObjectName, ...]
     kinds: frozenset[Kind] = frozenset()
     phases: frozenset[Phase] = frozenset()
+    standing: Standing = Standing.UNPLANNED
 
 
 def chooses(choice: Choice, subject: Subject) -> bool:
     """Whether the receiver wants this incident, at whatever stage."""
+    if subject.standing is Standing.REMARK:
+        return False
     return (
-        (not choice.causes or subject.cause in choice.causes)
+        (not choice.unplanned or subject.standing is not Standing.PLANNED)
+        and (not choice.causes or subject.cause in choice.causes)
         and (not choice.clusters or subject.cluster in choice.clusters)
         and (not choice.kinds or not subject.kinds.isdisjoint(choice.kinds))
         and (not choice.phases or not subject.phases.isdisjoint(choice.phases))

@@ -15,7 +15,7 @@ from django.db.models.functions import StrIndex
 from django.db.models.lookups import GreaterThan
 
 from leases.domain.cause.clue import Clue, is_human_writer
-from leases.domain.cause.incident import Cause, Incident
+from leases.domain.cause.incident import Cause, Incident, Standing
 from leases.domain.change import Change, ChangeType
 from leases.domain.lease import Lease, LeaseSpec, ObjectMeta
 from leases.history.database import NUL_SYMBOL, by_index, from_stored, select, to_stored
@@ -65,11 +65,15 @@ def find_incidents(
     since: datetime | None = None,
     until: datetime | None = None,
     going_on: bool | None = None,
+    planned: bool = True,
     limit: int,
     before: str | None = None,
 ) -> list[StoredIncident]:
-    """Return the newest incidents that went on at any time of [since, until). Raises BadCursor."""
-    rows = _matching(cluster, namespace, lease, holder, until)
+    """Return the newest incidents that went on at any time of [since, until). Raises BadCursor.
+
+    Without `planned`, those that were planned and went as they should are left out.
+    """
+    rows = _matching(cluster, namespace, lease, holder, until, planned=planned)
     if causes:
         rows = rows.filter(cause__in=causes)
     if going_on is not None:
@@ -104,9 +108,10 @@ def count_incidents(
     holder: str | None = None,
     since: datetime | None = None,
     until: datetime | None = None,
+    planned: bool = True,
 ) -> dict[tuple[Cause, bool], int]:
-    """Count incidents by cause and by whether they go on; `since` and `until` as above."""
-    rows = _matching(cluster, namespace, lease, holder, until)
+    """Count incidents by cause and by whether they go on; the filters are as above."""
+    rows = _matching(cluster, namespace, lease, holder, until, planned=planned)
     counts: Counter[tuple[Cause, bool]] = Counter()
     for part in _from(rows, since):
         found = part.order_by().values_list("cause")
@@ -177,8 +182,11 @@ def _matching(
     lease: str | None,
     holder: str | None,
     until: datetime | None,
+    *,
+    planned: bool,
 ) -> QuerySet[IncidentRecord]:
     rows = IncidentRecord.objects.filter(cluster=cluster, part_of="")
+    rows = rows.exclude(standing=Standing.REMARK) if planned else rows.filter(shown=True)
     if until is not None:
         rows = rows.filter(began__lt=until)
     if namespace or lease:

@@ -267,6 +267,7 @@ def _subject(incident: Incident, record: IncidentRecord) -> notify.Subject:
         leases=incident.leases,
         kinds=frozenset(change.kind for change in changes),
         phases=notify.phases_of(changes),
+        standing=incident.standing,
     )
 
 

@@ -6,7 +6,15 @@ from typing import Any
 
 import msgspec
 
-from leases.domain.cause.incident import Cause, Confidence, Evidence, Incident, Member, Source
+from leases.domain.cause.incident import (
+    Cause,
+    Confidence,
+    Evidence,
+    Incident,
+    Member,
+    Source,
+    Standing,
+)
 from leases.domain.change import Change, ChangeType, UnreadableChange, identity, not_rebuilt
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
@@ -156,6 +164,8 @@ def incident_values(
         "worst_gap_seconds": incident.worst_gap_seconds,
         "changes": len(incident.members),
         "writer": to_stored(incident.writer),
+        "standing": incident.standing.value,
+        "shown": incident.shown,
         "part_of": incident.part_of or "",
         "leases": as_text([str(key) for key in incident.leases]),
         "hosts": as_text(incident.hosts),
@@ -189,6 +199,7 @@ def to_incident(row: IncidentRecord, *, members: bool = False) -> Incident:
         )
         if members
         else (),
+        standing=Standing(row.standing),
         settled=row.settled,
         part_of=row.part_of or None,
     )

@@ -24,6 +24,8 @@ class IncidentRecord(models.Model):
     worst_gap_seconds = models.FloatField(null=True)
     changes = models.IntegerField()  # how many belong to it
     writer = models.TextField(null=True)  # noqa: DJ001 - null is unknown, as in JSON
+    standing = models.CharField(max_length=16, default="unplanned", db_default="unplanned")
+    shown = models.BooleanField(default=True, db_default=True)  # where nobody asked for all
     part_of = models.CharField(max_length=64, default="")  # of a withdrawn one: its successor
     leases = models.TextField(default="[]")  # namespace/name
     hosts = models.TextField(default="[]")
@@ -50,6 +52,11 @@ class IncidentRecord(models.Model):
                 fields=["cluster", "began", "incident"],
                 name="incident_that_lasted",
                 condition=models.Q(lasted_long=True),
+            ),
+            models.Index(
+                fields=["cluster", "began", "incident"],
+                name="incident_unplanned",
+                condition=models.Q(shown=True),
             ),
         ]
 

@@ -10,6 +10,7 @@ from django.core.management import call_command
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
+from leases.domain.cause.incident import Standing
 from leases.domain.change import Change
 from leases.history.find_changes import find
 from leases.history.find_incidents import find_incidents
@@ -90,6 +91,30 @@ def test_incidents_that_lasted_long_before_are_found_by_any_part_of_their_time()
         migrate()
     (found,) = find_incidents("a", since=T0 + day, until=T0 + 2 * day, limit=9)
     assert found.incident.id == "long"
+
+
+def test_incidents_of_before_are_planned_by_their_cause_and_their_cost():
+    before = ("leases", "0021_incident_lasted_long")
+    migrate(before)
+    try:
+        rows = MigrationExecutor(connection).loader.project_state(before).apps
+        record = rows.get_model("leases", "IncidentRecord")
+        values = {"confidence": "likely", "sentence": "", "changes": 1, "settled": True}
+        times = {"began": T0, "ended": T0, "updated_at": T0}
+        for name, cause, gap in (
+            ("meant", "rollout", 3.0), ("slow", "drain", 40.0), ("crash", "crash", 3.0),
+        ):  # fmt: skip
+            record.objects.create(
+                cluster="a", incident=name, cause=cause, worst_gap_seconds=gap, **values, **times
+            )
+    finally:
+        migrate()
+    found = {one.incident.id: one.incident.standing for one in find_incidents("a", limit=9)}
+    assert found == {
+        "meant": Standing.PLANNED, "slow": Standing.OVERRAN, "crash": Standing.UNPLANNED,
+    }  # fmt: skip
+    shown = find_incidents("a", planned=False, limit=9)
+    assert {one.incident.id for one in shown} == {"slow", "crash"}
 
 
 def test_permissions_to_read_changes_outlive_the_new_name_of_their_model():

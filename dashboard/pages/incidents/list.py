@@ -34,7 +34,7 @@ from dashboard.parts.url_parameters import (
     write_moment,
 )
 from dashboard.watched_cluster import WatchedCluster
-from leases.domain.cause.incident import Cause, Incident
+from leases.domain.cause.incident import Cause, Incident, Standing
 from leases.domain.change import HOLDER_CHANGES, ChangeType
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
@@ -48,17 +48,20 @@ from leases.history.watched_spans import unwatched_times, watched_since
 from leases.wire.microtime import format_microtime, microtime_or_none
 
 PAGE_SIZE = 50
+# Unplanned: also what was planned and left a Lease without a holder for longer than its duration.
+UNPLANNED, ALL = "unplanned", "all"
+SHOW = ("", UNPLANNED, ALL)
 
 
 class IncidentFilter(ListFilter, frozen=True, kw_only=True):
     """An empty field filters nothing. An incident matches if it went on at any time between
-    `since` and `until`; `range` ends now. `going_on` is "true", "false" or "". `before` is the
-    cursor of a page.
+    `since` and `until`; `range` ends now. `going_on` is "true", "false" or "". `show` is one of
+    SHOW. `before` is the cursor of a page.
     """
 
     PARAMETERS = {
         "causes": "cause", "namespace": "namespace", "lease": "lease", "holder": "holder",
-        "range": "range", "since": "from", "until": "to", "going_on": "going_on",
+        "range": "range", "since": "from", "until": "to", "going_on": "going_on", "show": "show",
         "limit": "limit", "before": "before",
     }  # fmt: skip
     causes: tuple[Cause, ...] = ()
@@ -69,6 +72,7 @@ class IncidentFilter(ListFilter, frozen=True, kw_only=True):
     since: datetime | None = None
     until: datetime | None = None
     going_on: str = ""
+    show: str = ""
     limit: int = PAGE_SIZE
     before: str = ""
 
@@ -76,6 +80,11 @@ class IncidentFilter(ListFilter, frozen=True, kw_only=True):
     def plain(self) -> bool:
         """Whether it asks for the newest incidents of all kinds."""
         return self.replace(limit=PAGE_SIZE) == IncidentFilter()
+
+    @property
+    def planned(self) -> bool:
+        """Whether it asks for what was planned and went well, too; a page does so by a cause."""
+        return self.show == ALL or (not self.show and bool(self.causes))
 
     def first(self, now: datetime) -> datetime | None:
         """From when on an incident must have gone on, with the range applied."""
@@ -99,6 +108,7 @@ def read_incident_filter(query: QueryDict, now: datetime) -> IncidentFilter:
         since=since,
         until=until,
         going_on=true_or_false(query, "going_on"),
+        show=one_of(query, "show", SHOW),
         limit=number(query, "limit", default=PAGE_SIZE, largest=LARGEST_PAGE),
         before=text(query, "before"),
     )
@@ -108,6 +118,7 @@ RANGE_LABELS = {"": "All times"} | {
     name: f"Last {span_of(length)}" for name, length in RANGES.items()
 }
 MAX_SAID = 80  # characters of a value in a sentence
+_STATES = {"": (True, False), "true": (True,), "false": (False,)}
 Counts = Mapping[tuple[Cause, bool], int]  # of a cause, of those that go on or are over
 
 
@@ -130,10 +141,26 @@ class IncidentLinks(ListLinks):
             for label, value, number in choices
         ]
 
+    def planned(self, counts: Counts, every: Counts) -> list[Chip]:
+        """What was unplanned, and all, of the chosen causes and state."""
+        wanted = self.wanted
+        return [
+            Chip(value, label, self.url(show=value), wanted.planned is (value == ALL), number)
+            for value, label, number in (
+                (UNPLANNED, "Unplanned", self._number(counts)),
+                (ALL, "All", self._number(every)),
+            )
+        ]
+
+    def _number(self, counts: Counts) -> int:
+        causes = self.wanted.causes or tuple(Cause)
+        states = _STATES[self.wanted.going_on]
+        return sum(counts.get((cause, state), 0) for cause in causes for state in states)
+
     def causes(self, counts: Counts) -> list[Chip]:
         """The causes that there are, any of which may be on."""
         wanted = self.wanted.causes
-        states = {"": (True, False), "true": (True,), "false": (False,)}[self.wanted.going_on]
+        states = _STATES[self.wanted.going_on]
         numbers = {c: sum(counts.get((c, state), 0) for state in states) for c in Cause}
         every = Chip("", "All causes", self.url(causes=()), not wanted, sum(numbers.values()))
         return [every, *(self._cause(c, numbers[c]) for c in Cause if numbers[c] or c in wanted)]
@@ -153,9 +180,12 @@ class IncidentLinks(ListLinks):
         ]
 
 
-def incident_board(path: str, wanted: IncidentFilter, counts: Counts) -> dict[str, Any]:
-    """Make the controls of the page at `path`."""
+def incident_board(
+    path: str, wanted: IncidentFilter, unplanned: Counts, every: Counts
+) -> dict[str, Any]:
+    """Make the controls of the page at `path`; the counts are of what was unplanned, and of all."""
     links = IncidentLinks(path, wanted)
+    counts = every if wanted.planned else unplanned
     going_on = links.going_on(counts)
     return {
         "namespace": wanted.namespace,
@@ -166,9 +196,10 @@ def incident_board(path: str, wanted: IncidentFilter, counts: Counts) -> dict[st
         "since": write_moment(wanted.since),
         "until": write_moment(wanted.until),
         "going_on": going_on,
+        "planned": links.planned(unplanned, every),
         "causes": links.causes(counts),
         "exact": links.exact(),
-        "kept": links.kept("cause", "going_on"),
+        "kept": links.kept("cause", "going_on", "show"),
         "number_going_on": going_on[1].count,
         "total": next(chip.count for chip in going_on if chip.on),
         "says": _says(wanted),
@@ -184,11 +215,11 @@ def typed_board(path: str, query: QueryDict) -> dict[str, Any]:
     """The controls of a refused filter, with what was typed."""
     typed_in = {name: typed(query, name) for name in ("namespace", "lease", "holder", "range")}
     ends = {"since": typed(query, "from"), "until": typed(query, "to")}
-    return incident_board(path, IncidentFilter(), {}) | typed_in | ends
+    return incident_board(path, IncidentFilter(), {}, {}) | typed_in | ends
 
 
 def _as(links: IncidentLinks, answer_as: str) -> str:
-    url = links.url()
+    url = links.url(show=ALL if links.wanted.planned else UNPLANNED)
     return f"{url}{'&' if '?' in url else '?'}format={answer_as}"
 
 
@@ -202,8 +233,10 @@ def _says(wanted: IncidentFilter) -> str:
         "since": write_moment(wanted.since),
         "before": write_moment(wanted.until),
     }
+    shown = {UNPLANNED: ["unplanned"], ALL: ["planned too"]}.get(wanted.show, [])
     said = [RANGE_LABELS[wanted.range]] if wanted.range else []
     said += [f"{what} {shortened(value, MAX_SAID)}" for what, value in words.items() if value]
+    said += shown
     said += {"true": ["going on"], "false": ["over"]}.get(wanted.going_on, [])
     return capitalized(for_input(", ".join(said)))
 
@@ -244,7 +277,7 @@ def no_incident(watched: WatchedCluster, now: datetime) -> Calm:
 
 FIELDS = (
     "id", "cluster", "cause", "confidence", "sentence", "began", "ended", "leases", "hosts",
-    "writer", "worst_gap_seconds", "changes", "evidence", "settled",
+    "writer", "worst_gap_seconds", "changes", "evidence", "settled", "planned", "overran",
 )  # fmt: skip
 
 
@@ -267,6 +300,8 @@ def incident_item(incident: Incident, changes: int) -> dict[str, Any]:
             {"sentence": one.sentence, "source": one.source.value} for one in incident.evidence
         ],
         "settled": incident.settled,
+        "planned": incident.planned,
+        "overran": incident.standing is Standing.OVERRAN,
     }
 
 
@@ -308,10 +343,14 @@ def incidents(request: ClusterRequest, cluster: str) -> HttpResponseBase:
     try:
         answer_as = responses.read_format(request, FORMATS)
         wanted = read_incident_filter(request.GET, now)
+        if answer_as in ("json", "csv") and not wanted.show:  # a program reads all
+            wanted = wanted.replace(show=ALL)
         if answer_as == "csv":
             return _csv(request, wanted, now)
-        counts = count_incidents(cluster, **_scope(wanted, now))
-        board = incident_board(request.path, wanted, counts)
+        scope = _scope(wanted, now)
+        unplanned = count_incidents(cluster, **scope, planned=False)
+        every = count_incidents(cluster, **scope)
+        board = incident_board(request.path, wanted, unplanned, every)
         if answer_as == "json":
             return _json(request, wanted, board["total"], now)
         found, older = _page(cluster, wanted, now)
@@ -322,11 +361,20 @@ def incidents(request: ClusterRequest, cluster: str) -> HttpResponseBase:
         "board": board,
         "lines": [incident_line(one.incident, as_of) for one in found],
         "older_url": _older(request.path, wanted, older),
-        "calm": None if found else no_incident(request.cluster, now),
+        "calm": None if found else _calm(request, board, now),
         "plain": wanted.plain,
         **_beside(request, now),
     }
     return responses.page(request, *TEMPLATES, context, query=wanted.query())
+
+
+def _calm(request: ClusterRequest, board: dict[str, Any], now: datetime) -> Calm:
+    """Why the list is empty."""
+    planned = board["planned"][-1].count
+    if not planned:
+        return no_incident(request.cluster, now)
+    text = f"{counted(planned, 'incident')} went as planned. Choose All to see what happened."
+    return Calm("No unplanned incident", text, "st-held", "is-held")
 
 
 def _beside(request: ClusterRequest, now: datetime) -> dict[str, Any]:
@@ -365,6 +413,7 @@ def _find(
             causes=wanted.causes,
             **_scope(wanted, now),
             going_on=going_on,
+            planned=wanted.planned,
             limit=wanted.limit + 1,
             before=wanted.before or None,
         )

@@ -64,7 +64,9 @@ TARGET_FIELDS = {
     Sort.ALERTMANAGER: ("url", "secret"),
     Sort.EMAIL: ("host", "port", "security", "username", "password", "sender", "to"),
 }
-CHOICE_FIELDS = ("stages", "causes", "phases", "kinds", "clusters", "namespaces", "leases")
+CHOICE_FIELDS = (
+    "unplanned", "stages", "causes", "phases", "kinds", "clusters", "namespaces", "leases",
+)  # fmt: skip
 MAX_GROUP_SECONDS = 3600
 _SECRETS = ("url", "secret", "password")
 _STAGES = (Stage.OPENED, Stage.WORSENED, Stage.OVER)
@@ -93,6 +95,12 @@ class ReceiverForm(PlainForm):
     password = forms.CharField(label="Password", required=False, max_length=500, widget=Hidden())
     sender = forms.EmailField(label="From", widget=TextLine(mono=True))
     to = Names(label="To", most=50, help_text="Addresses, with commas between them.")
+    unplanned = forms.BooleanField(
+        label="Only what was unplanned",
+        required=False,
+        initial=True,
+        help_text="And what was planned, if a Lease had no holder for longer than its duration.",
+    )
     stages = Some([(one.value, one.value) for one in _STAGES], label="Stages")
     causes = Some([(one.value, CAUSE_WORDS[one]) for one in Cause], label="Causes")
     phases = Some([(one.value, one.value) for one in _PHASES], label="Phases that changes led to")

@@ -209,8 +209,9 @@ def timeline(request: ClusterRequest, cluster: str) -> HttpResponse:
     context["strip_ends_now"] = overview.scale.until >= now
     scale = Scale(shown.since, shown.until)
     incidents = incidents_between(cluster, shown.since, shown.until)
-    if incidents:
-        context["incidents"] = incident_summary(cluster, incidents, scale, end or now)
+    strip = incident_summary(cluster, incidents, scale, end or now)
+    if strip["every"]:
+        context["incidents"] = strip
     zoom = time_range.zoom_to(ListLinks(request.path, wanted), shown, now=now)
     time = shown_time(shown, wanted.range, None if shown.follows else shown.at)
     how: dict[str, Any] = {"now": now, "time": time, "zoom": zoom, "end": end}

@@ -18,7 +18,7 @@ from dashboard.watched_cluster import WatchedCluster
 from leases.domain.cause.casebook import Casebook
 from leases.domain.cause.clue import Clue
 from leases.domain.cause.facts import Fact, Question
-from leases.domain.cause.incident import Incident
+from leases.domain.cause.incident import Incident, Standing
 from leases.history.find_incidents import open_incidents, unexplained_changes
 from leases.history.insert_incidents import Reviewed
 from leases.history.recorder import Recorder
@@ -182,7 +182,8 @@ class Incidents:
         counts = self._cluster.counters.incidents
         for one in news:
             known = self._open.pop(one.id, None)
-            if one.settled and not one.part_of and not (known is not None and known.settled):
+            counted = not one.part_of and one.standing is not Standing.REMARK
+            if one.settled and counted and not (known is not None and known.settled):
                 counts[one.cause] += 1
             if not (one.part_of or (one.settled and one.ended)):
                 self._open[one.id] = one

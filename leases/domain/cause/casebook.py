@@ -406,7 +406,9 @@ class Casebook:
         if known is None and not (sure or settled) and now - begun < FIRST_REPORTED_AFTER:
             return []
         without = self._inquiries.without(episodes, group.verdict, now)
-        incident = incident_of(self._cluster, number, group, without=without, settled=settled)
+        incident = incident_of(
+            self._cluster, number, group, without=without, settled=settled, now=now
+        )
         self._reported[number], self._reported_as[number] = incident, reported_as
         if settled:
             self._settle(episodes, incident)

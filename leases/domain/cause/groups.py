@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from leases.domain.cause.clue import Clue
-from leases.domain.cause.incident import Cause, Confidence, Evidence, Incident, Source
+from leases.domain.cause.clue import Clue, Episode, is_human_writer
+from leases.domain.cause.incident import Cause, Confidence, Evidence, Incident, Source, Standing
 from leases.domain.cause.node_groups import dead_nodes, drains, series
 from leases.domain.cause.scene import Group, Judged, Verdict, chains, clock, several, some, span
 from leases.domain.change import ChangeType
@@ -250,8 +250,49 @@ def incident_id(cluster: str, first: Clue) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
+_PLANNED = frozenset({
+    Cause.GRACEFUL_STOP, Cause.ROLLOUT, Cause.SCALED_DOWN, Cause.PREFERRED_HOLDER, Cause.DRAIN,
+})  # fmt: skip
+_DECORATION = frozenset({"labels", "annotations"})
+
+
+def standing_of(group: Group, now: datetime) -> Standing:
+    """Return whether somebody meant what happened, and whether it went as it should."""
+    episodes = [one.episode for one in group.episodes]
+    if all(_is_decoration(clue) for one in episodes for clue in one.clues):
+        return Standing.REMARK
+    verdict = group.verdict
+    by_a_person = verdict.cause is Cause.BY_HAND and is_human_writer(verdict.writer or "")
+    # A lock is given back by deleting it.
+    given_back = verdict.cause is Cause.DELETED and all(one.kind is Kind.LOCK for one in episodes)
+    if verdict.cause not in _PLANNED and not by_a_person and not given_back:
+        return Standing.UNPLANNED
+    return Standing.OVERRAN if any(_overran(one, now) for one in episodes) else Standing.PLANNED
+
+
+def _is_decoration(clue: Clue) -> bool:
+    change = clue.change
+    return change.change is ChangeType.RECONFIGURED and _DECORATION.issuperset(change.fields)
+
+
+def _overran(episode: Episode, now: datetime) -> bool:
+    """Whether its Lease had no holder for longer than its duration; nobody waits for a lock."""
+    if episode.kind is Kind.LOCK:
+        return False
+    gap = episode.gap_seconds or 0.0
+    if episode.ended_at is None:
+        gap = max(gap, (now - episode.at).total_seconds())
+    return gap > episode.duration
+
+
 def incident_of(
-    cluster: str, number: str, group: Group, *, without: tuple[Source, ...], settled: bool
+    cluster: str,
+    number: str,
+    group: Group,
+    *,
+    without: tuple[Source, ...],
+    settled: bool,
+    now: datetime,
 ) -> Incident:
     """Return the incident as it is known now."""
     episodes = [one.episode for one in group.episodes]
@@ -281,6 +322,7 @@ def incident_of(
         evidence=tuple(dict.fromkeys(evidence))[:MAX_EVIDENCE],
         without=without,
         members=tuple(clue.member for clue in clues),
+        standing=standing_of(group, now),
         settled=settled,
     )
 

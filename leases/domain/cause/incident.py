@@ -62,6 +62,15 @@ class Member(msgspec.Struct, frozen=True):
     identity: str
 
 
+class Standing(StrEnum):
+    """Whether an incident was meant, and whether it left a Lease without a holder for too long."""
+
+    UNPLANNED = "unplanned"
+    PLANNED = "planned"
+    OVERRAN = "overran"  # planned; a Lease had no holder for longer than its duration
+    REMARK = "remark"  # labels or annotations alone: no incident, only the cause of a change
+
+
 class Incident(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of one incident. `id` follows from its first change: every replica finds it."""
 
@@ -79,6 +88,17 @@ class Incident(msgspec.Struct, frozen=True, kw_only=True):
     evidence: tuple[Evidence, ...] = ()
     without: tuple[Source, ...] = ()  # what could not be read: it is missing from the evidence
     members: tuple[Member, ...] = ()
+    standing: Standing = Standing.UNPLANNED
     settled: bool = False  # later evidence no longer changes the cause
     # Set if it is withdrawn: the incident that its changes belong to now. It has no members then.
     part_of: str | None = None
+
+    @property
+    def planned(self) -> bool:
+        """Whether somebody meant it, or a controller did its work."""
+        return self.standing is not Standing.UNPLANNED
+
+    @property
+    def shown(self) -> bool:
+        """Whether lists and messages have it where nobody asked for all."""
+        return self.standing in (Standing.UNPLANNED, Standing.OVERRAN)

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from leases.domain.cause.casebook import Casebook
 from leases.domain.cause.clue import Clue
 from leases.domain.cause.facts import PodFact
-from leases.domain.cause.incident import Cause, Confidence, Incident
+from leases.domain.cause.incident import Cause, Confidence, Incident, Standing
 from leases.domain.change import FieldManager
 from leases.domain.lease import Lease, ObjectName
 from leases.tracking.store import Store
@@ -249,3 +249,44 @@ def _made(first: Lease, *writes: tuple[float, Lease | None]) -> list[Clue]:
         update = store.turn(at) if written is None else store.follow([Applied(written)], at)
         found += update.clues if update is not None else ()
     return found
+
+
+@pytest.mark.parametrize(
+    ("vacant", "standing"), [(3.0, Standing.PLANNED), (40.0, Standing.OVERRAN)]
+)
+def test_a_stop_was_planned_and_overran_if_nobody_held_it_for_too_long(
+    vacant: float, standing: Standing
+) -> None:
+    released = lease("", renewed=4, acquired=4, duration=1, version=2)
+    at = 4 + vacant
+    taken = lease(OLD_TOO, renewed=at, acquired=at, transitions=1, version=3)
+    clues = _clues(lease(OLD), (4, released), (at, taken))
+    (incident,) = _incidents(_book(clues))
+    assert (incident.standing, incident.worst_gap_seconds) == (standing, vacant)
+    assert incident.planned
+    assert incident.shown is (standing is Standing.OVERRAN)
+
+
+def test_a_stop_that_nobody_follows_overruns_while_it_goes_on() -> None:
+    released = lease("", renewed=4, acquired=4, duration=1, version=2)
+    book = _book(_clues(lease(OLD), (4, released)))
+    told = [one for step in range(60) for one in book.review(after(step))]
+    assert [told[0].standing, told[-1].standing] == [Standing.PLANNED, Standing.OVERRAN]
+
+
+@pytest.mark.parametrize(
+    ("edited", "standing"),
+    [
+        (lease(OLD, labels={"team": "a"}, version=2), Standing.REMARK),
+        (lease(OLD, duration=30, version=2), Standing.PLANNED),
+    ],
+)
+def test_a_change_of_labels_is_no_incident(edited: Lease, standing: Standing) -> None:
+    clues = _written(_clues(lease(OLD), (4, edited)), "kubectl-label", 0)
+    (incident,) = _incidents(_book(clues))
+    assert (incident.cause, incident.standing) == (Cause.BY_HAND, standing)
+
+
+def test_a_crash_is_unplanned() -> None:
+    (incident,) = _incidents(_book(_clues(lease(OLD), (20, None))))
+    assert incident.standing is Standing.UNPLANNED

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from leases.domain import notify
-from leases.domain.cause.incident import Cause
+from leases.domain.cause.incident import Cause, Standing
 from leases.domain.change import ChangeType
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
@@ -63,6 +63,21 @@ def told(stage=Stage.OPENED, incident=CRASH):
 )
 def test_a_receiver_gets_what_it_chose(choice, wanted):
     assert chooses(choice, SUBJECT) is wanted
+
+
+@pytest.mark.parametrize(
+    ("standing", "by_all", "by_unplanned"),
+    [
+        (Standing.UNPLANNED, True, True),
+        (Standing.OVERRAN, True, True),
+        (Standing.PLANNED, True, False),
+        (Standing.REMARK, False, False),
+    ],
+)
+def test_a_receiver_of_the_unplanned_hears_of_a_plan_that_overran(standing, by_all, by_unplanned):
+    subject = replace(SUBJECT, standing=standing)
+    assert chooses(Choice(), subject) is by_all
+    assert chooses(Choice(unplanned=True), subject) is by_unplanned
 
 
 def test_the_phases_are_those_that_the_changes_led_to():

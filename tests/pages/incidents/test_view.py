@@ -10,7 +10,7 @@ from html import unescape
 import msgspec
 import pytest
 
-from leases.domain.cause.incident import Cause
+from leases.domain.cause.incident import Cause, Standing
 from leases.domain.change import ChangeType
 from leases.domain.watched_times import ConnectionState, WatchedTime
 from leases.history.watched_spans import save
@@ -186,3 +186,48 @@ def test_one_that_goes_on_lasts_until_the_cluster_was_heard(store, operator):
         store.connection, state=ConnectionState.STALE, since=heard, heard_at=heard
     )
     assert "Going on for 2 m 0 s" in words(operator.get(LIST))
+
+
+def planned_and_not() -> None:
+    stored(
+        {"id": "planned", "cause": Cause.ROLLOUT, "standing": Standing.PLANNED},
+        {"id": "overran", "cause": Cause.DRAIN, "standing": Standing.OVERRAN, "began": hours(1)},
+        {"id": "unplanned", "began": hours(2)},
+        {"id": "labels", "cause": Cause.BY_HAND, "standing": Standing.REMARK, "began": hours(3)},
+    )
+
+
+def test_what_went_as_planned_is_one_click_away(store, operator):
+    planned_and_not()
+    answer = operator.get(LIST)
+    assert shown(answer) == ["overran", "unplanned"]
+    assert "Unplanned 2 All 3" in words(answer)
+    assert shown(operator.get(f"{LIST}?show=all")) == ["planned", "overran", "unplanned"]
+    assert shown(operator.get(f"{LIST}?cause=rollout")) == ["planned"]
+    assert shown(operator.get(f"{LIST}?cause=rollout&show=unplanned")) == []
+    assert operator.get(f"{LIST}?show=some").status_code == 400
+
+
+def test_a_program_reads_all_and_what_was_planned_unless_it_asks_for_less(store, operator):
+    planned_and_not()
+    every = operator.get(f"{LIST}?format=json").json()
+    told = {one["id"]: (one["planned"], one["overran"]) for one in every["items"]}
+    assert told == {
+        "planned": (True, False), "overran": (True, True), "unplanned": (False, False),
+    }  # fmt: skip
+    assert every["total"] == 3
+    fewer = operator.get(f"{LIST}?format=json&show=unplanned").json()
+    assert [one["id"] for one in fewer["items"]] == ["overran", "unplanned"]
+    assert fewer["total"] == 2
+    lines = b"".join(operator.get(f"{LIST}?format=csv&show=unplanned")).splitlines()
+    assert len(lines) == 3
+    page = text_of(operator.get(LIST))
+    assert "?show=unplanned&amp;format=json" in page
+    assert "?show=all&amp;format=csv" in text_of(operator.get(f"{LIST}?show=all"))
+
+
+def test_where_all_went_as_planned_the_page_says_how_much(store, operator):
+    stored({"cause": Cause.ROLLOUT, "standing": Standing.PLANNED})
+    text = words(operator.get(LIST))
+    assert "No unplanned incident" in text
+    assert "1 incident went as planned." in text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -52,6 +53,14 @@ def make(browser, sort="webhook", **given) -> Receiver:
     answer = browser.post(f"{URL}new/?sort={sort}", values | given)
     assert answer.status_code == 302, text_of(answer)
     return Receiver.objects.get()
+
+
+def test_a_new_receiver_hears_of_the_unplanned_unless_its_form_says_otherwise(browser):
+    page = text_of(browser.get(f"{URL}new/?sort=webhook"))
+    assert re.search(r'name="unplanned"[^>]* checked', page)
+    assert not decode_choice(make(browser).choice).unplanned
+    Receiver.objects.all().delete()
+    assert decode_choice(make(browser, unplanned="on").choice).unplanned
 
 
 def test_a_receiver_is_made_and_its_secrets_are_never_shown(browser):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from dashboard.parts.attention import attention
-from leases.domain.cause.incident import Cause
+from leases.domain.cause.incident import Cause, Standing
 from leases.domain.change import Change, ChangeType
 from leases.domain.figures import Flapping
 from leases.domain.kind import Kind
@@ -180,3 +180,8 @@ def test_an_incident_says_how_sure_its_cause_is():
     (unknown,) = lines(going_on=[open_incident(cause=Cause.UNKNOWN)])
     words = ["Looking for the cause.", "Node down, likely so far.", "Cause not known."]
     assert [searched.word, unsure.word, unknown.word] == words
+
+
+def test_an_incident_that_goes_as_planned_asks_for_nothing():
+    assert lines(going_on=[open_incident(standing=Standing.PLANNED)]) == []
+    assert len(lines(going_on=[open_incident(standing=Standing.OVERRAN)])) == 1

@@ -7,11 +7,13 @@ import re
 from datetime import timedelta
 
 from dashboard.board import running_board
+from leases.domain.cause.incident import Cause, Standing
 from leases.domain.change import ChangeType
 from leases.domain.lease import ObjectName
 from tests.pages.conftest import remember, text_of
 from tests.support.board import KEY
-from tests.support.values.incidents import open_incident
+from tests.support.values import incident_rows
+from tests.support.values.incidents import an_incident, open_incident
 
 OTHER = ObjectName("apps", "other")
 
@@ -43,6 +45,21 @@ def test_an_incident_is_a_band_on_the_lanes_concerned_with_its_sentence_and_link
     assert incident.sentence in mine
     assert ", 1 incident." in mine
     assert "inc-" not in other
+
+
+def test_what_went_as_planned_is_counted_beside_the_strip_and_has_no_band(store, operator, now):
+    remember(ChangeType.EXPIRED, seconds_ago=1800, holder="cp-1")
+    planned = {"cause": Cause.ROLLOUT, "standing": Standing.PLANNED}
+    incident_rows.store(an_incident(id="meant", began=now - timedelta(minutes=20), **planned))
+    page = html.unescape(text_of(operator.get("/c/a/timeline/?range=1h")))
+    assert "0 incidents</a>" in page
+    assert "1 with planned" in page
+    assert "show=all" in page
+    assert "/c/a/incidents/meant/" not in page
+    incident_rows.store(an_incident(id="other", began=now - timedelta(minutes=10)))
+    page = html.unescape(text_of(operator.get("/c/a/timeline/?range=1h")))
+    assert "1 incident</a>" in page
+    assert "2 with planned" in page
 
 
 def test_incidents_too_close_together_are_one_band_that_leads_to_their_list(store, operator, now):

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from dashboard.board import running_board
+from leases.domain.cause.incident import Standing
 from leases.domain.lease import ObjectName
 from leases.domain.watched_times import Connection, ConnectionState
 from tests.pages.conftest import text_of
@@ -79,6 +80,15 @@ def test_the_side_of_the_wall_counts_what_it_does_not_name(store, operator):
 
 def tell(*incidents) -> None:
     running_board().publisher.hubs["a"].going_on = lambda: incidents
+
+
+def test_what_goes_as_planned_has_no_row_of_its_own(store, operator):
+    expired_leases(store, 12)
+    keys = [ObjectName("apps", f"out-{n:03}") for n in range(11)]
+    tell(open_incident(*keys, standing=Standing.PLANNED))
+    assert "data-incident" not in text_of(operator.get("/c/a/wall/"))
+    tell(open_incident(*keys, standing=Standing.OVERRAN))
+    assert "data-incident" in text_of(operator.get("/c/a/wall/"))
 
 
 def test_an_incident_has_one_row_instead_of_those_of_its_leases(store, operator):
