@@ -65,7 +65,7 @@ READS = {
     "stretch": {"format", "from", "to", "range", "kind", "sort", "page", "limit"},
     "incidents": {
         "format", "cause", "namespace", "lease", "holder", "range", "from", "to", "going_on",
-        "limit", "before",
+        "show", "limit", "before",
     },
     "incident": {"format", "page", "changes"},
     "near_misses": {"format", "page", "limit"},
