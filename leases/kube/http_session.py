@@ -10,11 +10,14 @@ token refresh work as its users expect. Bodies are read as bytes.
 """
 
 import asyncio
+import atexit
 import contextlib
+import hashlib
 import os
 import socket
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, cast
 from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -22,7 +25,7 @@ from urllib.request import getproxies, proxy_bypass
 import aiohttp
 import msgspec
 from kubernetes.aio.client import ApiClient, Configuration, rest
-from kubernetes.aio.config import ConfigException
+from kubernetes.aio.config import ConfigException, kube_config
 
 from leases.wire import status
 from leases.worker_threads import NameLookups
@@ -98,15 +101,8 @@ MAX_ERROR_BODY = 1024 * 1024  # bytes; more of it tells nothing
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 READ_BUFFER = 256 * 1024  # bytes; one read of a body returns at most twice this
 # The settings of a session. If only the token changes, connections may stay open.
-_TRANSPORT = (
-    "host",
-    "ssl_ca_cert",
-    "cert_file",
-    "key_file",
-    "verify_ssl",
-    "proxy",
-    "tls_server_name",
-)
+_TRANSPORT = ("host", "verify_ssl", "proxy", "tls_server_name")
+_FILES = ("ssl_ca_cert", "cert_file", "key_file")
 
 JSON = "application/json"
 Configure = Callable[[], Awaitable[Configuration]]
@@ -142,6 +138,7 @@ class Session:
         self.limits = limits or Timeouts()
         self._configure = configure
         self._api: ApiClient | None = None
+        self._transport: tuple[Any, ...] = ()  # the settings that it was made with
         self._configuring = asyncio.Lock()
         self._configured_at = float("-inf")
         self._suspect = False  # the address is missing or may be wrong: read it before the next try
@@ -248,24 +245,27 @@ class Session:
         async with self._configuring:
             if self._api is not None and not self._may_renew():
                 return self._api
-            configuration = _with_proxy(await self._configure())
-            self._configured_at = asyncio.get_running_loop().time()
-            self._suspect = False
-            known = self._api.configuration if self._api else configuration
-            same = all(getattr(known, name) == getattr(configuration, name) for name in _TRANSPORT)
-            if self._api and same:
-                known.api_key = configuration.api_key
-                known.refresh_api_key_hook = configuration.refresh_api_key_hook
-                return self._api
-            await self.close()
-            self.host = configuration.host
             try:
-                self._api = _client(configuration)
+                configuration = _with_proxy(await self._configure())
+                # Nothing is awaited from here on: the files are this session's alone.
+                api, transport = self._api, _transport(configuration)
+                if api is None or transport != self._transport:
+                    api = _client(configuration)
             except OSError as error:
                 raise ConfigureError(
                     f"Cannot use the certificates for {self.host}: {error}"
                 ) from error
-            return self._api
+            finally:
+                _remove_files()
+            self._configured_at = asyncio.get_running_loop().time()
+            self._suspect = False
+            if api is self._api:
+                api.configuration.api_key = configuration.api_key
+                api.configuration.refresh_api_key_hook = configuration.refresh_api_key_hook
+                return api
+            await self.close()
+            self.host, self._transport, self._api = configuration.host, transport, api
+            return api
 
     @contextlib.contextmanager
     def _translated(self, within: float) -> Iterator[None]:
@@ -327,6 +327,24 @@ def _with_proxy(configuration: Configuration) -> Configuration:
         credentials = aiohttp.BasicAuth(unquote(named.username), unquote(named.password or ""))
         configuration.proxy_headers = {"Proxy-Authorization": credentials.encode()}
     return configuration
+
+
+def _transport(configuration: Configuration) -> tuple[Any, ...]:
+    """Return the settings of a session: of a file what is in it, whatever its name."""
+    files = (getattr(configuration, name) for name in _FILES)
+    contents = (one and hashlib.sha256(Path(one).read_bytes()).digest() for one in files)
+    return (*(getattr(configuration, name) for name in _TRANSPORT), *contents)
+
+
+def _remove_files() -> None:
+    """Remove the certificates and keys that the library wrote out of a kubeconfig.
+
+    It needs them as files for as long as it takes to read them, and would keep them in the
+    temporary directory until the process ends by itself.
+    """
+    remove = kube_config._cleanup_temp_files  # noqa: SLF001 the library has no other way
+    remove()  # type: ignore[no-untyped-call]
+    atexit.unregister(remove)  # it registers itself each time
 
 
 def _client(configuration: Configuration) -> ApiClient:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
+import yaml
+from msgspec.structs import replace
 
+from leases.apiserver.serving import LeaseApiServer
 from leases.kube.cluster_source import ClusterSource, SourceKind, parse_source
 from leases.kube.connect import _from_kubeconfig, connect
 from leases.wire.status import Unreachable
@@ -218,6 +223,30 @@ async def test_a_proxy_of_the_environment_is_not_asked_for_this_machine(
     client = await connect(parse_source(f"url:{cluster.url}"), kubeconfig=None, limits=FAST)
     assert (await list_whole(client)).resource_version == "100"
     await client.close()
+
+
+async def test_no_credentials_are_left_in_the_temporary_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    api = LeaseApiServer(data=tmp_path / "data")
+    await api.start()
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
+    config = yaml.safe_load(api.kubeconfig.read_text())
+    for name, file in (("certificate", "lease_api.crt"), ("key", "lease_api.key")):
+        pem = (tmp_path / "data" / file).read_bytes()
+        config["users"][0]["user"][f"client-{name}-data"] = base64.b64encode(pem).decode()
+    path = _write(tmp_path, yaml.safe_dump(config))
+    limits = replace(FAST, renew=0.0)
+    client = await connect(parse_source("embedded"), kubeconfig=path, limits=limits)
+    await list_whole(client)
+    known = client._session._api
+    assert list((tmp_path / "tmp").iterdir()) == []
+    assert await client._session._renew() is known  # the same certificates keep its connections
+    await list_whole(client)
+    assert list((tmp_path / "tmp").iterdir()) == []
+    await client.close()
+    await api.stop()
 
 
 def _write(folder: Path, text: str) -> Path:
