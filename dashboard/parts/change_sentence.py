@@ -13,17 +13,21 @@ from django.urls import reverse
 from dashboard.access.roles import READ_TRAIL
 from dashboard.board import running_board
 from dashboard.parts.audit_line import AuditLine, audit_line
-from dashboard.parts.formatting import age, counted, listed, when
-from dashboard.parts.incident_line import ChangeCause, change_cause, written_by_hand
+from dashboard.parts.formatting import age, counted, listed, shortened, when
+from dashboard.parts.incident_line import ChangeCause, change_cause, visible, written_by_hand
 from dashboard.parts.lease_row import lease_url
 from dashboard.parts.names import HolderView, ShownName, holder_view, shown_name
 from dashboard.parts.url_parameters import write_moment
+from leases.domain.cause.clue import FORM_WRITER
+from leases.domain.cause.incident import Incident
 from leases.domain.change import Change, ChangeType, UnreadableChange, identity
 from leases.domain.figures import LONG_GAP_SECONDS
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.history import find_changes
-from leases.history.audit_trail import AuditFilter, matching, writes_of
+from leases.history.audit_trail import AuditFilter, matching, writes_behind, writes_of
+from leases.history.database import from_stored
+from leases.models import Edit
 
 
 class Part(msgspec.Struct, frozen=True):
@@ -37,10 +41,11 @@ class Part(msgspec.Struct, frozen=True):
 
 
 class WrittenBy(msgspec.Struct, frozen=True):
-    """Who made a change through Leaseboard; `url` is the row of the audit trail."""
+    """Who made a change through Leaseboard, and why; `url` is the row of the audit trail."""
 
     username: str
     url: str
+    reason: str = ""
 
 
 class ChangeLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -175,6 +180,13 @@ _SENTENCES = {
     ChangeType.RESTARTED: "{name} restarted: acquired anew by its holder {holder}",
     ChangeType.RECONFIGURED: "{name} was reconfigured: {what}",
 }
+_HERE = {  # by a form of ours: the holder of before did not do it
+    ChangeType.RELEASED: "{name} was released here; last held by {previous}",
+    ChangeType.ACQUIRED: "{name} was handed to {holder} here",
+    ChangeType.TAKEN_OVER: "{name} was handed to {holder} here; last held by {previous}",
+    ChangeType.REPLACED: "{name} was handed to {holder} here, while {previous} still held it",
+    ChangeType.RECONFIGURED: "{name} was edited here: {what}",
+}
 _SAME_HOST = {
     ChangeType.TAKEN_OVER: "{name} was taken over by another identity of {holder}",
     ChangeType.REPLACED: "{name} passed to another identity of {holder}: "
@@ -200,6 +212,8 @@ def _sentence_of(change: Change, names: dict[str, Part]) -> str:
     if word is ChangeType.DELETED:
         held = change.previous_holder is not None
         return "{name} was deleted; " + ("last held by {previous}" if held else "nobody held it")
+    if change.writer == FORM_WRITER and word in _HERE:
+        return _HERE[word]
     if heartbeat and word in _HEARTBEAT:
         return _HEARTBEAT[word]
     same_host = word in _SAME_HOST and names["holder"].text == names["previous"].text
@@ -310,9 +324,33 @@ def _merged(sent: list[Change], written: list[Change]) -> list[Change]:
     return sorted(once.values(), key=lambda change: change.at, reverse=True)
 
 
-LAST = 5  # writes that a Lease's page shows
-
 User = AbstractBaseUser | AnonymousUser
+MAX_REASON = 200  # characters
+MAX_SEARCHED = 50  # changes of an incident
+
+
+def written_by(row: Edit) -> WrittenBy:
+    url = reverse("audit_row", args=[row.pk])
+    return WrittenBy(row.username, url, shortened(visible(from_stored(row.reason)), MAX_REASON))
+
+
+def author_of(changes: Sequence[Change], user: User) -> WrittenBy | None:
+    """Return who began an incident of these changes through a form, if anybody did."""
+    if not changes or not _may_read(user):
+        return None
+    writes = writes_of(changes[:MAX_SEARCHED])
+    row = next((writes[change] for change in changes if change in writes), None)
+    return None if row is None else written_by(row)
+
+
+def authors_of(incidents: Sequence[Incident], user: User) -> dict[str, WrittenBy]:
+    """Return who made each of these incidents through a form, by their ids."""
+    if not incidents or not _may_read(user):
+        return {}
+    return {number: written_by(row) for number, row in writes_behind(incidents).items()}
+
+
+LAST = 5  # writes that a Lease's page shows
 
 
 def signed_lines(changes: Sequence[Change], now: datetime, user: User) -> list[ChangeLine]:
@@ -322,9 +360,7 @@ def signed_lines(changes: Sequence[Change], now: datetime, user: User) -> list[C
         return lines
     writes = writes_of(changes)
     return [
-        msgspec.structs.replace(
-            line, written_by=WrittenBy(row.username, reverse("audit_row", args=[row.pk]))
-        )
+        msgspec.structs.replace(line, written_by=written_by(row))
         if (row := writes.get(line.change))
         else line
         for line in lines

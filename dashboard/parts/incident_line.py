@@ -13,7 +13,7 @@ from dashboard.charts.time_axis import Band, Scale, incident_bands
 from dashboard.parts import cause_words
 from dashboard.parts.formatting import age, capitalized, counted, shortened, when
 from dashboard.parts.url_parameters import write_moment
-from leases.domain.cause.clue import is_human_writer
+from leases.domain.cause.clue import FORM_WRITER, is_human_writer
 from leases.domain.cause.incident import Cause, Confidence, Incident
 from leases.domain.change import Change
 from leases.domain.figures import LONG_GAP_SECONDS
@@ -42,6 +42,7 @@ class CauseView(msgspec.Struct, frozen=True):
     confidence: str
     confidence_meaning: str
     bars: tuple[bool, bool, bool]
+    css: str = ""
 
 
 class IncidentLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,13 +92,22 @@ def cause_view(cause: Cause, confidence: Confidence) -> CauseView:
     )
 
 
+def _cause_of(incident: Incident) -> CauseView:
+    """Its cause, in the words of the timeline where a form of ours did it."""
+    view = cause_view(incident.cause, incident.confidence)
+    if incident.writer != FORM_WRITER:
+        return view
+    here = {"word": "edited here", "icon": "i-edit", "css": "edited"}
+    return msgspec.structs.replace(view, meaning="A person wrote it through a form.", **here)
+
+
 def incident_line(incident: Incident, now: datetime) -> IncidentLine:
     """Present an incident as of `now`."""
     gap = incident.worst_gap_seconds
     return IncidentLine(
         id=incident.id,
         url=incident_url(incident.cluster, incident.id),
-        cause=cause_view(incident.cause, incident.confidence),
+        cause=_cause_of(incident),
         sentence=shortened(visible(incident.sentence), MAX_SENTENCE),
         began=incident.began,
         moment=when(incident.began, now),

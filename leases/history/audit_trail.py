@@ -1,12 +1,14 @@
 """Find rows of the audit trail, and export them."""
 
-from collections.abc import Iterable, Iterator
-from datetime import datetime
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
 from django.db.models import Q, QuerySet
 
+from leases.domain.cause.clue import FORM_WRITER
+from leases.domain.cause.incident import Cause, Incident
 from leases.domain.change import Change, ChangeType
 from leases.domain.lease import ObjectName
 from leases.history.database import from_stored, from_stored_json, to_stored
@@ -128,6 +130,46 @@ def _is_readable(name: str, value: Any) -> bool:
     except (ValueError, TypeError, RecursionError):  # of them UnicodeEncodeError
         return False
     return True
+
+
+BEFORE, AFTER = timedelta(seconds=30), timedelta(seconds=5)  # around the first change
+
+
+def writes_behind(incidents: Sequence[Incident]) -> dict[str, Edit]:
+    """Return the write that began each of these incidents of one cluster, by their ids.
+
+    Lists have no changes of an incident: its first Lease and the moment find the row.
+    """
+    mine = [one for one in incidents if one.writer == FORM_WRITER or _may_be_deletion(one)]
+    if not mine:
+        return {}
+    began = [one.began for one in mine]
+    rows = Edit.objects.filter(
+        cluster__in={one.cluster for one in mine},
+        name__in={key.name for one in mine for key in one.leases[:MAX_LEASES]},
+        at__gte=min(began) - BEFORE,
+        at__lte=max(began) + AFTER,
+        outcome="done",
+    )
+    newest = list(rows.order_by("-at"))
+    found = {}
+    for one in mine:
+        keys = set(one.leases[:MAX_LEASES])
+        for row in newest:
+            near = one.began - BEFORE <= row.at <= one.began + AFTER
+            same = row.cluster == one.cluster and ObjectName(row.namespace, row.name) in keys
+            if near and same and (one.writer is None) is (row.action == "lease.delete"):
+                found[one.id] = row
+                break
+    return found
+
+
+def _may_be_deletion(incident: Incident) -> bool:
+    """A deletion leaves no field manager."""
+    return incident.writer is None and incident.cause in (Cause.BY_HAND, Cause.DELETED)
+
+
+MAX_LEASES = 20  # of one incident
 
 
 def as_item(row: Edit) -> dict[str, Any]:

@@ -31,7 +31,7 @@ from dashboard.pages.incidents.evidence import (
 from dashboard.pages.incidents.list import file_name, incident_item
 from dashboard.pages.incidents.markdown import incident_markdown
 from dashboard.parts import responses
-from dashboard.parts.change_sentence import change_line
+from dashboard.parts.change_sentence import author_of, change_line
 from dashboard.parts.formatting import age, day, listed, shortened, when
 from dashboard.parts.incident_line import incident_line, incident_url, visible
 from dashboard.parts.key_figures import KIND_WORDS
@@ -242,6 +242,7 @@ def _page(
     context: dict[str, Any] = story_context(stored, shown, request.cluster.as_of(now), now)
     place = stored.incident.cluster, stored.incident.id
     context |= {
+        "author": author_of(stored.story, request.user),
         "notes": notes,
         "form": form,
         "sent": messages_of(*place),

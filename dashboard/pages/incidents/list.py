@@ -13,6 +13,7 @@ from dashboard.access.guards import ClusterRequest, viewer_required
 from dashboard.pages.incidents.near_misses import near_miss_line, near_misses, none_near
 from dashboard.parts import responses
 from dashboard.parts.cause_words import CAUSE_WORDS, CONFIDENCE_MEANINGS
+from dashboard.parts.change_sentence import authors_of
 from dashboard.parts.formatting import age, capitalized, counted, shortened, span_of, when
 from dashboard.parts.incident_line import cause_view, incident_line
 from dashboard.parts.key_figures import Calm
@@ -357,9 +358,12 @@ def incidents(request: ClusterRequest, cluster: str) -> HttpResponseBase:
     except BadFilter as error:
         return _refuse(request, error)
     as_of = request.cluster.as_of(now)
+    authors = authors_of([one.incident for one in found], request.user)
     context: dict[str, Any] = {
         "board": board,
-        "lines": [incident_line(one.incident, as_of) for one in found],
+        "lines": [
+            (incident_line(one.incident, as_of), authors.get(one.incident.id)) for one in found
+        ],
         "older_url": _older(request.path, wanted, older),
         "calm": None if found else _calm(request, board, now),
         "plain": wanted.plain,

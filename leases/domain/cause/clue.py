@@ -116,6 +116,9 @@ _is_human = re.compile(
 ).fullmatch
 
 
+FORM_WRITER = "leaseboard"  # the field manager of our own forms
+
+
 def is_human_writer(manager: str) -> bool:
     """Whether people use a program with this field manager."""
     return bool(_is_human(manager))

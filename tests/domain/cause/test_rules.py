@@ -290,3 +290,11 @@ def test_a_change_of_labels_is_no_incident(edited: Lease, standing: Standing) ->
 def test_a_crash_is_unplanned() -> None:
     (incident,) = _incidents(_book(_clues(lease(OLD), (20, None))))
     assert incident.standing is Standing.UNPLANNED
+
+
+def test_a_write_through_a_form_is_told_as_one() -> None:
+    clues = _written(_clues(lease(OLD), *_handover(4, OLD_TOO, 2)), "leaseboard", 0)
+    (incident,) = _incidents(_book(clues))
+    assert (incident.cause, incident.confidence) == (Cause.BY_HAND, Confidence.CERTAIN)
+    assert incident.standing is Standing.PLANNED
+    assert incident.sentence == "default/controller was released here, through a form, at 12:00:04"

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from leases.domain.cause.clue import Clue, Episode, foreign_writer, is_human_writer
+from leases.domain.cause.clue import FORM_WRITER, Clue, Episode, foreign_writer, is_human_writer
 from leases.domain.cause.incident import Cause, Confidence, Source
 from leases.domain.cause.scene import Scene, Verdict, certain, clock, likely, possible, seen, span
 from leases.domain.change import ChangeType
@@ -35,6 +35,8 @@ def by_hand(scene: Scene) -> Verdict | None:
     if writer is None or ("preferredHolder" in first.change.fields and not is_human_writer(writer)):
         return None
     change = first.change
+    if writer == FORM_WRITER:
+        return _here(scene)
     did = _DID.get(change.change, "wrote it")
     if change.change is ChangeType.RECONFIGURED:
         did = f"changed {', '.join(change.fields) or 'it'}"
@@ -48,6 +50,20 @@ def by_hand(scene: Scene) -> Verdict | None:
         facts.append(seen(Source.LEASES, f"{change.holder} never renewed it"))
     confidence = Confidence.CERTAIN if is_human_writer(writer) else Confidence.LIKELY
     return Verdict(Cause.BY_HAND, confidence, sentence, tuple(facts), writer)
+
+
+def _here(scene: Scene) -> Verdict:
+    """A form of ours wrote it; who sent it, and why, is in the audit trail."""
+    change = scene.episode.first.change
+    if change.change is ChangeType.RELEASED:
+        what = f"{scene.lease} was released"
+    elif change.change is ChangeType.RECONFIGURED:
+        what = f"{', '.join(change.fields) or 'the configuration'} of {scene.lease} was edited"
+    else:
+        what = f"{scene.lease} was handed to {change.holder}"
+    sentence = f"{what} here, through a form, at {clock(change.at)}"
+    fact = seen(Source.LEASES, "the audit trail has who did it, and the reason")
+    return Verdict(Cause.BY_HAND, Confidence.CERTAIN, sentence, (fact,), FORM_WRITER)
 
 
 def _unrenewed(scene: Scene, writer: str) -> Verdict:

@@ -1,0 +1,65 @@
+"""What a form of ours did is told with the person and the reason, to who may read the trail."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from html import unescape
+
+import pytest
+from django.contrib.auth.models import User
+
+from leases.domain.cause.clue import FORM_WRITER
+from leases.domain.cause.incident import Cause
+from leases.domain.change import ChangeType
+from leases.history.write_batch import write_changes
+from leases.models import Edit
+from tests.pages.conftest import text_of
+from tests.support.values.changes import T0, a_change
+from tests.support.values.incident_rows import incident_with
+from tests.support.values.incident_rows import store as store_incident
+
+RELEASED = a_change(
+    0, change=ChangeType.RELEASED, holder=None, previous_holder="cp-1", writer=FORM_WRITER,
+    resource_version="77",
+)  # fmt: skip
+SAID = f"{RELEASED.namespace}/{RELEASED.name} was released here, through a form, at 12:00:00"
+
+
+def words(answer) -> str:
+    return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]+>", " ", text_of(answer))))
+
+
+@pytest.fixture
+def released(store, db) -> None:
+    write_changes([RELEASED])
+    values = {"cause": Cause.BY_HAND, "writer": FORM_WRITER, "sentence": SAID}
+    store_incident(incident_with(RELEASED, id="by-form", **values))
+    Edit.objects.create(
+        user=User.objects.create(username="olivia"), at=T0 - timedelta(seconds=1),
+        username="olivia", cluster="a",
+        namespace=RELEASED.namespace, name=RELEASED.name, action="lease.release",
+        reason="drain of cp-1", outcome="done", resource_version="77", before={}, after={},
+        request={"verb": "update"},
+    )  # fmt: skip
+
+
+def test_the_incident_names_the_person_and_the_reason(released, operator):
+    for path in ("/c/a/incidents/?show=all", "/c/a/incidents/by-form/"):
+        said = words(operator.get(path))
+        assert SAID in said
+        assert "Edited here" in said
+        assert "by olivia: drain of cp-1" in said
+        assert "emptied holderIdentity" not in said
+
+
+def test_the_history_names_the_person_and_not_the_holder(released, operator):
+    said = words(operator.get("/c/a/history/"))
+    assert "by olivia: drain of cp-1" in said
+    assert "was released here" in said
+    assert "was released by cp-1" not in said
+
+
+def test_another_write_at_another_time_is_not_taken_for_it(released, operator):
+    Edit.objects.update(at=T0 - timedelta(minutes=10))
+    assert "olivia" not in words(operator.get("/c/a/incidents/?show=all"))
