@@ -73,6 +73,8 @@ class Recorder:
         self._sources: dict[str, StateSource] = {}
         self._waiting: dict[str, Waiting] = {}
         self._incidents: dict[str, IncidentQueue] = {}
+        # Concluded since changes were last taken: perhaps from changes that wait still.
+        self._concluded: dict[str, dict[str, Reviewed]] = {}
         self._reached: dict[str, str | None] = {}
         self._renewed_at: dict[str, float] = {}
         self._wake = asyncio.Event()
@@ -91,6 +93,7 @@ class Recorder:
         self._sources[source.cluster] = source
         self._waiting[source.cluster] = Waiting(self._backlog.most)
         self._incidents[source.cluster] = IncidentQueue(source.cluster, self._backlog.most)
+        self._concluded[source.cluster] = {}
         self._reached[source.cluster] = source.resource_version()
 
     def record(
@@ -116,8 +119,7 @@ class Recorder:
 
     def record_incidents(self, cluster: str, reviewed: Iterable[Reviewed]) -> None:
         """Queue incidents. They are written after the changes that were queued before."""
-        for one in reviewed:
-            self._incidents[cluster].add(one)
+        self._concluded[cluster] |= {one.incident.id: one for one in reviewed}
         self._wake.set()
 
     @property
@@ -194,6 +196,10 @@ class Recorder:
     def _take(self, source: StateSource) -> Batch | None:
         waiting = self._waiting[source.cluster]
         changes, keys, complete = waiting.take(self._renewed(source))
+        if complete:  # their changes are written by then
+            for one in self._concluded[source.cluster].values():
+                self._incidents[source.cluster].add(one)
+            self._concluded[source.cluster].clear()
         try:
             return self._batch(source, changes, keys, complete=complete)
         except BaseException:

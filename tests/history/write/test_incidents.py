@@ -215,3 +215,25 @@ def test_one_that_changed_and_settled_before_it_was_written_is_written_whole():
     batch = queue.take()
     assert ([one.incident.cause for one in batch.reviewed], batch.settled) == ([Cause.DRAIN], ())
     assert len(batch.marks) == 4
+
+
+async def test_an_incident_waits_for_the_changes_that_came_while_others_were_written(
+    running, monkeypatch
+):
+    """Its changes are queued while the writer is busy: it must not be written before them."""
+    loop, write, called = asyncio.get_running_loop(), recorder.write_what_fits, []
+
+    def busy(batch):
+        if not called:
+            called.append(True)
+            more = asyncio.run_coroutine_threadsafe(_report_more(), loop)
+            more.result(timeout=30)
+        return write(batch)
+
+    async def _report_more():
+        running.record(cluster="a", changes=CHANGES[1:])
+        running.record_incidents("a", [Reviewed(OPEN, T0)])
+
+    monkeypatch.setattr(recorder, "write_what_fits", busy)
+    running.record(cluster="a", changes=CHANGES[:1])
+    await until(lambda: causes() == [(Cause.NODE_DOWN, "one")] * 4)
