@@ -167,9 +167,11 @@ Flappers = Mapping[ObjectName, Flapping]
 
 
 def flapping_of(activity: Activity, tracked: Tracked, now: datetime) -> Flapping | None:
-    """How one Lease flaps, by the rule of its present kind."""
+    """How one Lease flaps, by the rule of its present kind, since it is watched."""
     changes = activity.last_hour.of(tracked.key)
-    return flapping(changes, tracked.kind, now) if changes else None
+    if not changes:
+        return None
+    return flapping(changes, tracked.kind, now, watched_since=activity.watched.since)
 
 
 class FlappingLeases:

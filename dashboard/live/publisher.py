@@ -19,6 +19,7 @@ from leases.domain.cause.incident import Incident
 from leases.domain.change import Change, ChangeType
 from leases.domain.lease import ObjectName
 from leases.domain.steady_clock import Jump
+from leases.domain.watched_times import Missing
 from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Update
 
@@ -120,6 +121,9 @@ class ClusterHub(HubView):
         self.events += len(update.renewed) + len(update.redraw)
         if update.connection is not None:
             self.activity.watched.record(update.connection)
+        missed = update.missed
+        if missed is not None and missed.why is Missing.STOOD_STILL and missed.since is not None:
+            self.activity.watched.stood_still(missed.since, missed.until)
         seq = self.seq
         if update.changes:
             self.activity.note(update.changes, self.store.marks)

@@ -22,6 +22,7 @@ CAUSE_WORDS = {
     Cause.CLOCK_SKEW: "clock skew",
     Cause.PREFERRED_HOLDER: "preferred holder",
     Cause.FLAPPING: "flapping",
+    Cause.UNWATCHED: "unwatched",
     Cause.UNKNOWN: "not known",
 }
 CAUSE_MEANINGS = {
@@ -45,6 +46,7 @@ CAUSE_MEANINGS = {
     Cause.CLOCK_SKEW: "A clock was wrong by more than the Lease bears.",
     Cause.PREFERRED_HOLDER: "Coordinated election passed the Lease to the holder it prefers.",
     Cause.FLAPPING: "The Lease changes hands too often.",
+    Cause.UNWATCHED: "It happened while nobody watched, and nothing of that time tells why.",
     Cause.UNKNOWN: "No rule explains it.",
 }
 CAUSE_ICONS = {
@@ -67,6 +69,7 @@ CAUSE_ICONS = {
     Cause.CLOCK_SKEW: "i-clock",
     Cause.PREFERRED_HOLDER: "i-crown",
     Cause.FLAPPING: "i-flap",
+    Cause.UNWATCHED: "i-blind",
     Cause.UNKNOWN: "st-unknown",
 }
 CONFIDENCE_MEANINGS = {

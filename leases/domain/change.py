@@ -27,7 +27,7 @@ from leases.domain.kind import Kind
 from leases.domain.known_writers import HEARTBEAT_ANNOTATIONS
 from leases.domain.lease import MAX_INT32, Lease, LeaseSpec
 from leases.domain.phase import KnownLease, Phase, runs_out_at
-from leases.domain.steady_clock import after
+from leases.domain.steady_clock import EARLIEST, after
 
 
 def reconfigured_fields(before: Lease, after: Lease) -> tuple[str, ...]:
@@ -55,6 +55,7 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     inferred: bool = False  # from a list, or replayed after a restart
     listed: bool = False  # from a list, which shows the state but not each write
     remembered: bool = False  # the known state is from the checkpoint, which lacks most renewals
+    watched_since: datetime = EARLIEST  # before it, for a while, nobody watched
 
     @property
     def live(self) -> bool:

@@ -30,7 +30,7 @@ from leases.domain.change import HOLDER_CHANGES, Change, ChangeType
 from leases.domain.holder_identity import split_holder
 from leases.domain.kind import Kind
 from leases.domain.phase import Phase
-from leases.domain.steady_clock import plus
+from leases.domain.steady_clock import EARLIEST, plus
 from leases.domain.terms import Gap, Life, PastPhase, Term, fold, seconds_within
 
 
@@ -146,12 +146,17 @@ class Flapping(msgspec.Struct, frozen=True, gc=False):
     within: timedelta
 
 
-def flapping(changes: Sequence[BriefChange], kind: Kind, now: datetime) -> Flapping | None:
-    """Judge a Lease of this kind by its changes, in any order; None: it does not flap."""
+def flapping(
+    changes: Sequence[BriefChange], kind: Kind, now: datetime, *, watched_since: datetime = EARLIEST
+) -> Flapping | None:
+    """Judge a Lease of this kind by its changes, in any order; None: it does not flap.
+
+    The count starts anew when a time ends that nobody watched.
+    """
     rule = RULES[kind]
     if len(changes) < rule.number:
         return None
-    first = now - rule.within
+    first = max(now - rule.within, watched_since)
     recent = [one for one in changes if first <= one.at <= now]
     counted = [one for one in recent if one.change in rule.counted]
     if len(counted) < rule.number:

@@ -67,6 +67,24 @@ def _between(since: datetime, until: datetime, last: WatchedTime | None) -> Unwa
     return UnwatchedTime(since=since, until=until, ended=ended, detail=last.detail if last else "")
 
 
+class Missing(StrEnum):
+    """Why our own watch saw nothing."""
+
+    LOST = "lost"  # the connection broke
+    STOPPED = "stopped"  # no process of ours ran
+    STOOD_STILL = "stood still"  # the process or its machine was suspended
+
+
+class MissedTime(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A time in which we did not watch a cluster, known at its end or later."""
+
+    since: datetime | None  # None: it was never watched before
+    until: datetime
+    why: Missing
+    # How much was written in it, as a share of what is written at the usual rate; None: unknown.
+    wrote: float | None = None
+
+
 class ConnectionState(StrEnum):
     CONNECTING = "connecting"
     LIVE = "live"

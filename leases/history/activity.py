@@ -20,8 +20,9 @@ from leases.domain.change import Change, ChangeType
 from leases.domain.figures import DEFAULT_ABANDONED_AFTER, FEWEST, BriefChange
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
-from leases.domain.steady_clock import Jump, moved
+from leases.domain.steady_clock import EARLIEST, Jump, moved
 from leases.domain.watched_times import (
+    BRIEF,
     Connection,
     ConnectionState,
     UnwatchedTime,
@@ -144,6 +145,7 @@ class WatchedLately:
     def __init__(self) -> None:
         self._spans: tuple[WatchedTime, ...] = ()  # oldest first
         self._open: WatchedTime | None = None
+        self.since = EARLIEST  # when the last time ended that nobody watched
 
     @property
     def first(self) -> datetime | None:
@@ -158,16 +160,32 @@ class WatchedLately:
     def record(self, connection: Connection) -> None:
         if connection.state is ConnectionState.LIVE:
             if self._open is None:
-                self._open = WatchedTime(since=connection.since, until=connection.since)
+                self._begin(connection.since)
         elif self._open is not None:
-            until = max(self._open.since, connection.heard_at or connection.since)
-            recent = [span for span in self._spans if span.until > until - 2 * DAY]
-            self._spans = (*recent[1 - MAX_SPANS :], replace(self._open, until=until))
-            self._open = None
+            self._end(self._open, connection.heard_at or connection.since)
+
+    def stood_still(self, since: datetime, until: datetime) -> None:
+        """Nothing ran in between, so nobody watched."""
+        if self._open is not None:
+            self._end(self._open, since)
+            self._begin(until)
+
+    def _begin(self, since: datetime) -> None:
+        self._open = WatchedTime(since=since, until=since)
+        before = max((span.until for span in self._spans), default=since)
+        if since - before > BRIEF:
+            self.since = since
+
+    def _end(self, span: WatchedTime, at: datetime) -> None:
+        until = max(span.since, at)
+        recent = [one for one in self._spans if one.until > until - 2 * DAY]
+        self._spans = (*recent[1 - MAX_SPANS :], replace(span, until=until))
+        self._open = None
 
     def clock_jumped(self, jump: Jump) -> None:
         by = jump.by
         self._spans = tuple(_moved(span, by) for span in self._spans)
+        self.since = moved(self.since, by)
         if self._open is not None:
             self._open = _moved(self._open, by)
 

@@ -15,6 +15,7 @@ from leases.domain.steady_clock import Jump
 from leases.history.database import execute_many, from_stored, to_stored
 
 MAX_CLOSED = 10_000  # waiting spans of one cluster; older ones count as unwatched
+STOOD_STILL = "Leaseboard or its machine was suspended."
 LASTS = timedelta(seconds=15)  # a span updated this recently is still open
 
 _UPSERT = (
@@ -57,6 +58,12 @@ class WatchLog:
         for cluster in tuple(self._open):
             self._close(cluster, jump.before, watched_times.WatchEnd.LOST, why)
             self._open[cluster] = watched_times.WatchedTime(since=jump.after, until=jump.after)
+
+    def stood_still(self, cluster: str, since: datetime, until: datetime) -> None:
+        """Nothing ran in between: that time counts as unwatched."""
+        if cluster in self._open:
+            self._close(cluster, since, watched_times.WatchEnd.LOST, STOOD_STILL)
+            self._open[cluster] = watched_times.WatchedTime(since=until, until=until)
 
     def stop(self, cluster: str, at: datetime) -> None:
         self._close(cluster, at, watched_times.WatchEnd.STOPPED, "")

@@ -223,7 +223,13 @@ class ClusterState:
             return False
         interval = claimed - previous
         row.tracked = renewed(
-            known, claimed, at, interval=interval, version=version, live=behind is None
+            known,
+            claimed,
+            at,
+            interval=interval,
+            version=version,
+            live=behind is None,
+            measured=known.observed_at >= self.blind_times.watched_since,
         )
         row.version = version
         if interval < ahead.steady or at < known.observed_at:

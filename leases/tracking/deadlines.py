@@ -28,7 +28,8 @@ from leases.domain.change import Observation
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.phase import Phase, trusted_cadence
-from leases.domain.steady_clock import Jump, moved, span
+from leases.domain.steady_clock import EARLIEST, Jump, moved, span
+from leases.domain.watched_times import MissedTime
 from leases.tracking.tracked_lease import Tracked
 from leases.wire.watch_decoding import Applied, Renewed, WatchEvent
 
@@ -96,6 +97,12 @@ class BlindTimes:
         self.behind: datetime | None = None
         self._blind: tuple[datetime | None, datetime] | None = None  # the last blind time
         self._jumped: datetime | None = None  # time of the last clock jump, by the new clock
+        # When the last time ended that nobody watched: nothing is measured across it.
+        self.watched_since = EARLIEST
+
+    def missed(self, missed: MissedTime) -> None:
+        if missed.since is not None:
+            self.watched_since = max(self.watched_since, missed.until)
 
     def lost(self, since: datetime) -> None:
         """Nothing has been observed since then."""
@@ -115,6 +122,7 @@ class BlindTimes:
         """Move all times. Whatever expires across the jump is inferred."""
         by = jump.by
         self.heard, self.behind = moved(self.heard, by), moved(self.behind, by)
+        self.watched_since = moved(self.watched_since, by)
         if self._blind is not None:
             self._blind = (moved(self._blind[0], by), moved(self._blind[1], by))
         self._jumped = jump.after
@@ -139,8 +147,11 @@ class BlindTimes:
         if unseen_since is not None:
             return Observation(now=now, since=min(unseen_since, now), inferred=True)
         if self.behind is None and not inferred:
-            return Observation(now=now)
-        return Observation(now=now, since=_later(self.behind, newest, now), inferred=inferred)
+            return Observation(now=now, watched_since=self.watched_since)
+        since = _later(self.behind, newest, now)
+        return Observation(
+            now=now, since=since, inferred=inferred, watched_since=self.watched_since
+        )
 
     def listing(
         self, now: datetime, newest: datetime | None, *, remembered: bool = False
@@ -240,9 +251,11 @@ class DeadlineGate:
         if self.since is None:
             return None
         before, self._unprocessed = self._unprocessed, self.unprocessed
-        if self._unprocessed:
-            return now - self._unprocessed if before and self._unprocessed > GRACE else None
-        return due if due is not None and now - due > STALL else None
+        if due is not None and now - due > STALL:
+            return due
+        if self._unprocessed and before and self._unprocessed > GRACE:
+            return now - self._unprocessed
+        return None
 
     def until(self, now: datetime) -> datetime | None:
         """Return up to when deadlines may be judged: all data received until then was applied."""
@@ -282,6 +295,10 @@ class DeadlineTimer:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+    def overdue(self, now: datetime) -> bool:
+        """Whether it should have fired so long ago that the process stood still."""
+        return self._planned is not None and now - self._planned > STALL
 
     def take_planned(self) -> datetime | None:
         """Return, once, when this call should have happened."""

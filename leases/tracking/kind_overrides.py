@@ -88,12 +88,17 @@ class DeletedKinds:
         return self._verdicts.pop(key, None)
 
 
-def renewed_alone(elections: Iterable[Tracked], now: datetime) -> list[ObjectName]:
-    """Return the guessed elections that one holder has renewed for so long that they are none."""
+def renewed_alone(
+    elections: Iterable[Tracked], now: datetime, *, watched_since: datetime
+) -> list[ObjectName]:
+    """Return the guessed elections that one holder has renewed for so long that they are none.
+
+    Only what was watched counts.
+    """
     return [
         known.key
         for known in elections
         if known.held_since is not None
         and is_open((known.kind, known.kind_reason))
-        and now - known.held_since >= ALONE
+        and now - max(known.held_since, watched_since) >= ALONE
     ]

@@ -141,17 +141,20 @@ def renewed(
     interval: timedelta,
     version: int,
     live: bool,
+    measured: bool = True,
 ) -> Tracked:
     """Apply a renewal that changes nothing else, which is nearly every event.
 
     Only where the row's RenewalOutlook allows it. `interval` is by the holder's clock; `live`: it
-    was observed when it happened.
+    was observed when it happened; `measured`: somebody watched the whole interval.
     """
     seen = known.renewals_seen + 1
     lags = known.lags
     if live and (seen < ENOUGH_LAGS or not seen % ENOUGH_LAGS):
         lags = with_sample(lags, (at - claimed).total_seconds())
-    intervals = with_sample(known.intervals, interval.total_seconds())
+    intervals = known.intervals
+    if measured:
+        intervals = with_sample(intervals, interval.total_seconds())
     return Tracked(known.lasting, claimed, at, not live, seen, intervals, lags, version)
 
 
@@ -250,6 +253,8 @@ def _learn(known: Tracked, lease: Lease, seen: Observation, *, came: bool) -> Tr
         known = known.replace(lags=lags)
     if seen.listed or earlier is None:
         return known
+    if known.observed_at < seen.watched_since:  # nobody watched the whole interval
+        return known.replace(renewals_seen=known.renewals_seen + 1)
     intervals, interval = known.intervals, claimed - earlier
     set_meanwhile = seen.live and interval - (seen.now - known.observed_at) > ODD
     if claimed > earlier and not set_meanwhile:

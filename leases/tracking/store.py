@@ -65,7 +65,7 @@ class Store:
         self.marks: Marks = self._ledger.overrides.marks  # the Leases that may be vacant
         self.around = self._rows.around
         self.lost, self.resumed = self._blind_times.lost, self._blind_times.resumed
-        self.caught_up = self._blind_times.caught_up
+        self.caught_up, self.missed = self._blind_times.caught_up, self._blind_times.missed
         self.next_deadline = self._ledger.deadlines.next
 
     def get(self, key: ObjectName) -> Tracked | None:
@@ -96,6 +96,11 @@ class Store:
     def heard_at(self) -> datetime | None:
         """When we last observed the cluster; after a restart, when the earlier run did."""
         return self._blind_times.heard
+
+    @property
+    def watched_since(self) -> datetime:
+        """When the last time ended that nobody watched."""
+        return self._blind_times.watched_since
 
     @property
     def behind(self) -> datetime | None:
@@ -190,7 +195,9 @@ class Store:
     def settle_kinds(self, now: datetime) -> Update | None:
         """Settle the guessed kinds of Leases that one holder has renewed for long."""
         step = self._ledger.step()
-        for key in renewed_alone(self.select((Kind.ELECTION,), (Phase.HELD,)), now):
+        for key in renewed_alone(
+            self.select((Kind.ELECTION,), (Phase.HELD,)), now, watched_since=self.watched_since
+        ):
             row = self._rows.get(key)
             if row is not None:
                 kind, reason = RENEWED_ALONE

@@ -17,7 +17,7 @@ from leases.domain.change import Change
 from leases.domain.kind import Kind
 from leases.domain.lease import Lease, ObjectName, OwnerReference
 from leases.domain.phase import EMPTY, Phase, counted_holder, median, runs_out_at
-from leases.domain.watched_times import Connection
+from leases.domain.watched_times import Connection, MissedTime
 
 _replace = msgspec.structs.replace
 
@@ -207,6 +207,7 @@ class Update(msgspec.Struct, frozen=True, kw_only=True):
     removed: tuple[ObjectName, ...] = ()
     skipped: tuple[Skipped, ...] = ()
     connection: Connection | None = None  # set if it changed
+    missed: MissedTime | None = None  # a time in which nobody watched has ended, or is known better
     listed: bool = False  # a list is complete: readers reload instead of following
     partial: bool = False  # a page of a list; `listed` comes with the last page
 

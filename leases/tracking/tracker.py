@@ -21,9 +21,10 @@ from leases.domain.change import HOLDER_CHANGES, Change, ChangeType
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.steady_clock import Jump, moved
-from leases.domain.watched_times import Connection, ConnectionState
+from leases.domain.watched_times import Connection, ConnectionState, MissedTime, Missing
 from leases.tracking.deadlines import DeadlineGate, DeadlineTimer, TimerErrors
 from leases.tracking.kind_overrides import NO_MARKS, Kinds, Marks
+from leases.tracking.missed_times import STOOD_STILL, MissedTimes
 from leases.tracking.skipped_writes import SkippedLog
 from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Sink, Tracked, Update
@@ -171,6 +172,7 @@ class Tracker:
         self._look = look
         self._heard_at = store.heard_at
         self._gate = DeadlineGate()
+        self._missed = MissedTimes(store)
         self._listing: Progress | None = None
         self._renewed: list[ObjectName] = []
         self._lags = Lags()
@@ -217,6 +219,9 @@ class Tracker:
     def handle(self, event: ReflectorEvent) -> None:
         self._look()
         now = self._clock()
+        self._missed.known_version(self.resource_version)
+        if self._gate.since is not None and self._next.overdue(now):
+            self._stood_still(self._next.take_planned() or now, now)
         match event:
             case Arrived():
                 self._follow(event.events, now)
@@ -248,6 +253,7 @@ class Tracker:
         """Move all times after the wall clock was set, and continue."""
         stands = self._store.clock_jumped(jump)
         self._gate.clock_jumped(jump)
+        self._missed.clock_jumped(jump)
         self._heard_at = moved(self._heard_at, jump.by)
         if self._listing is not None:
             self._listing.clock_jumped(jump)
@@ -260,21 +266,25 @@ class Tracker:
         """The machine slept since then: events report the past for a while."""
         if self._gate.since is not None:
             self._next.forget()
-            self._catch_up(since, self._clock())
+            self._stood_still(since, self._clock())
 
     def tick(self) -> None:
         """Judge what is due. The timer calls it; while not live it judges nothing."""
         self._look()
         now = self._clock()
         # If the process stood still or cannot keep up, events report the past.
-        behind = self._gate.behind(now, self._next.take_planned())
-        if behind is not None:
+        planned = self._next.take_planned()
+        behind = self._gate.behind(now, planned)
+        if behind is not None and behind == planned:
+            self._stood_still(behind, now)
+        elif behind is not None:
             self._catch_up(behind, now)
         until, wait = self._gate.until(now), BETWEEN_TURNS
         if until is not None:
             if self._gate.catching_up:
                 self._gate.catching_up = False
                 self._store.caught_up()
+                self._emit_missed(self._missed.caught_up(now, self.resource_version), now)
             self._deliver(self._store.turn(now, by=until))
             due = self._store.next_deadline()
             if due is not None and due <= until:
@@ -329,10 +339,14 @@ class Tracker:
         self._store.resumed(now)
         self._store.silences.connected(now)
         self._gate.connected(now, event.unprocessed_seconds)
-        self._connect(ConnectionState.LIVE, now)
+        missed = self._missed.ended(now)
+        if missed is not None:
+            self._store.missed(missed)
+        self._connect(ConnectionState.LIVE, now, missed=missed)
 
     def _disconnected(self, event: Disconnected, now: datetime) -> None:
         self._gate.lost()
+        self._missed.begins(self._heard_at, self.resource_version, Missing.LOST)
         self._store.silences.lost()
         self._listing = None
         if self._heard_at is not None:
@@ -344,14 +358,21 @@ class Tracker:
         else:
             self._connect(ConnectionState.STALE, self._heard_at, event.detail)
 
-    def _connect(self, state: ConnectionState, since: datetime, detail: str = "") -> None:
-        """Publish the state of the watch if it changed."""
+    def _connect(
+        self,
+        state: ConnectionState,
+        since: datetime,
+        detail: str = "",
+        missed: MissedTime | None = None,
+    ) -> None:
+        """Publish the state of the watch if it changed, with what was missed before."""
         old = self._store.connection
         if old.state is state:
             since = old.since
         new = Connection(state=state, since=since, detail=detail, heard_at=self._heard_at)
         if (new.state, new.since, new.detail) != (old.state, old.since, old.detail):
-            self._emit(self._store.connect(new, self._clock()))
+            update = self._store.connect(new, self._clock())
+            self._emit(msgspec.structs.replace(update, missed=missed))
 
     def _deliver(self, update: Update | None) -> None:
         """Collect plain renewals; send everything else at once."""
@@ -392,6 +413,19 @@ class Tracker:
         if due is None or due < since or self._gate.catching_up:
             due = since
         self._next.plan(due, now, at_least=at_least)
+
+    def _stood_still(self, since: datetime, now: datetime) -> None:
+        """Nothing could run since then: that time was not watched."""
+        if now - since > STOOD_STILL:
+            self._missed.begins(since, self.resource_version, Missing.STOOD_STILL)
+            self._emit_missed(self._missed.ended(now), now)
+        self._catch_up(since, now)
+
+    def _emit_missed(self, missed: MissedTime | None, now: datetime) -> None:
+        if missed is not None:
+            store = self._store
+            self._store.missed(missed)
+            self._emit(Update(cluster=store.cluster, now=now, seq=store.seq, missed=missed))
 
     def _catch_up(self, since: datetime, now: datetime) -> None:
         self._store.lost(since)

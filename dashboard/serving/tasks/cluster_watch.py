@@ -21,6 +21,7 @@ from dashboard.serving.tasks.incidents import Incidents
 from dashboard.serving.tasks.supervisor import Supervisor
 from dashboard.watched_cluster import NodeBook, WatchedCluster
 from leases.domain.steady_clock import Jump
+from leases.domain.watched_times import Missing
 from leases.history import find_changes, write_batch
 from leases.history.overrides import load, load_marks
 from leases.history.recorder import Recorder, StateSource
@@ -135,6 +136,9 @@ class ClusterWatch:
         self._recorder.record(cluster=name, changed=tuple(one.key for one in store.snapshot()))
 
     def _record(self, update: Update) -> None:
+        missed = update.missed
+        if missed is not None and missed.why is Missing.STOOD_STILL and missed.since is not None:
+            self._recorder.watches.stood_still(update.cluster, missed.since, missed.until)
         if update.connection is not None:
             self._recorder.watches.record(update.cluster, update.connection)
         self._recorder.record(

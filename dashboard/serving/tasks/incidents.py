@@ -53,7 +53,7 @@ class Incidents:
         self._hub = hub
         self._recorder = recorder
         self._clock = clock
-        self._casebook = Casebook(cluster.name)
+        self._casebook = self._new_casebook()
         self._thread = WorkerThreads(f"incidents {cluster.name}", 1)
         self._open: dict[str, Incident] = {}  # not ended, or not settled
         self._updates: deque[Update] = deque()
@@ -66,6 +66,9 @@ class Incidents:
         # After a failed review or a clock jump: go on with what is known of the open incidents.
         self.begins_anew = False
         hub.going_on = self.going_on
+
+    def _new_casebook(self) -> Casebook:
+        return Casebook(self._cluster.name, hosted=self._cluster.embedded)
 
     def going_on(self) -> tuple[Incident, ...]:
         """The incidents that have not ended, oldest first. Any thread may call it."""
@@ -80,20 +83,21 @@ class Incidents:
         """
         name, in_thread = self._cluster.name, self._recorder.in_thread
         stored = await in_thread(partial(open_incidents, name))
-        self._open = {one.id: one for one in stored}
-        self._casebook.restore(stored)
+        over = self._casebook.restore(stored, stopped_at)
+        self._open = {} if over else {one.id: one for one in stored}
         since = None if stopped_at is None else stopped_at - JUDGED_AGAIN
         clues = await in_thread(partial(unexplained_changes, name, since)) if since else []
         known = {member for one in stored for member in one.members}
         unmarked = known.intersection(clue.member for clue in clues)
         self._recorder.restore_incidents(name, stored, unmarked)
+        self._report(over, self._clock())
         for clue in clues:
             if clue.member not in known:
                 self._note(clue)
 
     def take(self, update: Update) -> None:
         """Queue what the tracker saw."""
-        if not (update.clues or update.late or update.connection):
+        if not (update.clues or update.late or update.connection or update.missed):
             return
         if update.clues and self._queued > MAX_QUEUED:
             logger.error("%s: the causes of some changes are not looked for", update.cluster)
@@ -115,7 +119,8 @@ class Incidents:
         """Review once, then wait until there may be more."""
         if self.begins_anew:
             self.begins_anew = False
-            self._casebook = Casebook(self._cluster.name)
+            breaks, self._casebook = self._casebook.breaks, self._new_casebook()
+            self._casebook.remember(breaks)
             self._casebook.restore(self._open.values())
         self._wake.clear()
         await self._read_updates()
@@ -152,6 +157,8 @@ class Incidents:
         while self._updates:
             update = self._updates.popleft()
             self._queued -= len(update.clues)
+            if update.missed is not None:
+                self._casebook.missed(update.missed)
             if update.connection is not None:
                 self._casebook.watch(update.connection, update.now)
             for renewal in update.late:

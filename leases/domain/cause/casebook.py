@@ -11,7 +11,7 @@ from itertools import count
 import msgspec
 
 from leases.domain.cause.clue import Clue, Episode, LateRenewal, UsualWriters, opens, remember
-from leases.domain.cause.facts import Fact, Knowledge, Question
+from leases.domain.cause.facts import Break, Fact, Knowledge, Question
 from leases.domain.cause.groups import (
     ReportedAs,
     given_up,
@@ -28,10 +28,11 @@ from leases.domain.cause.rules.place import drained, evicted, heartbeat, node_do
 from leases.domain.cause.rules.process import cut_off, ended, gave_up, killed_for_memory, starved
 from leases.domain.cause.rules.writes import by_hand, deleted, preferred, wrong_clock
 from leases.domain.cause.scene import Group, Judged, Scene, Verdict, clock, possible, seen
+from leases.domain.cause.unwatched import told, unwatched_time
 from leases.domain.change import ChangeType
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
-from leases.domain.watched_times import Connection
+from leases.domain.watched_times import Connection, MissedTime
 
 _replace = msgspec.structs.replace
 
@@ -208,9 +209,11 @@ MAX_EPISODES = 5000
 
 
 class Casebook:
-    def __init__(self, cluster: str) -> None:
+    def __init__(self, cluster: str, *, hosted: bool = False) -> None:
+        """`hosted`: the cluster is the Lease API of this very process."""
         self._cluster = cluster
-        self._known = Knowledge()
+        self._hosted = hosted
+        self._known = Knowledge(hosted=hosted)
         self._inquiries = Inquiries(self._known)
         self._episodes: dict[int, Episode] = {}
         self._latest: dict[ObjectName, Episode] = {}
@@ -254,9 +257,16 @@ class Casebook:
     def watch(self, connection: Connection, now: datetime) -> None:
         """Our own watch broke, or lives again."""
         found = self._known.watch(connection, now)
-        if found is None:
-            return
-        # What was over before the break is judged without it.
+        if found is not None:
+            self._judge_again(found)
+
+    def missed(self, missed: MissedTime) -> None:
+        """Nobody watched in that time, or more is known of it now."""
+        self._judge_again(self._known.missed(missed))
+
+    def _judge_again(self, found: Break) -> None:
+        """Forget the judgements that a time without a watch may change."""
+        # What was over before it is judged without it.
         later = [number for number, one in self._judged.items() if one.at >= found.since]
         for number in later:
             del self._judged[number]
@@ -306,7 +316,7 @@ class Casebook:
                 self._judged.pop(number, None)
         known = self._judged
         judged = [known.get(key) or self._judge(one, now) for key, one in self._episodes.items()]
-        groups = grouped(judged)
+        groups = grouped(judged, self._known.breaks)
         news = [one for group in groups for one in self._report(group, now)]
         news += self._withdraw({group.episodes[0].number for group in groups}, groups)
         return news + self._going_on.review(now)
@@ -327,9 +337,30 @@ class Casebook:
         pause = BETWEEN_REVIEWS * (1 + len(self._episodes) / EPISODES_A_SECOND)
         return max(due, self._reviewed_at + pause)
 
-    def restore(self, incidents: Iterable[Incident]) -> None:
-        """Go on with the incidents that were open at the last stop."""
-        self._going_on.restore(incidents)
+    def restore(
+        self, incidents: Iterable[Incident], stopped_at: datetime | None = None
+    ) -> list[Incident]:
+        """Go on with the incidents that were open at the last stop. Returns those that are over:
+        a Lease API that stopped with us ends them, for nobody can tell what came next.
+        """
+        if stopped_at is not None:
+            self._known.stopped(stopped_at)
+        if stopped_at is None or not self._hosted:
+            self._going_on.restore(incidents)
+            return []
+        return [
+            _replace(one, settled=True, ended=one.ended or max(stopped_at, one.began))
+            for one in incidents
+        ]
+
+    @property
+    def breaks(self) -> list[Break]:
+        """The times that nobody watched, oldest first."""
+        return list(self._known.breaks)
+
+    def remember(self, breaks: Iterable[Break]) -> None:
+        """Know the times that nobody watched from an earlier casebook."""
+        self._known.breaks.extend(breaks)
 
     def going_on(self) -> list[Incident]:
         """Return the incidents that have not ended."""
@@ -370,9 +401,10 @@ class Casebook:
         judged = self._judged.get(number)
         if judged is None:
             scene = Scene(episode, self._known, now)
+            gap = unwatched_time(episode, self._known)
             judged = Judged(
                 episode,
-                judge(scene),
+                told(scene, judge(scene), gap),
                 at=episode.at,
                 lost_at=episode.lost_at,
                 number=incident_id(self._cluster, episode.first),
@@ -381,6 +413,7 @@ class Casebook:
                 node=scene.node,
                 stopped_at=scene.stopped_at(),
                 died=scene.died(),
+                gap=gap,
             )
             self._judged[number] = judged
             names = self._names.setdefault(number, set())

@@ -286,7 +286,8 @@ class Episode:
     def _lost_at(self) -> datetime:
         """Return when the holder was last seen alive."""
         first = self.first
-        if first.observed_at is None or self.opening not in _AFTER_SILENCE:
+        unseen = first.change.inferred and self.opening is ChangeType.TAKEN_OVER
+        if first.observed_at is None or not (unseen or self.opening in _AFTER_SILENCE):
             return self.at
         if first.last_renewal is not None:
             return first.last_renewal

@@ -8,14 +8,14 @@ Facts are kept by name and time, so the order in which they arrive makes no diff
 from bisect import insort
 from collections import deque
 from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 
 import msgspec
 
 from leases.domain.cause.incident import Source
 from leases.domain.lease import ObjectName
-from leases.domain.watched_times import Connection, ConnectionState
+from leases.domain.watched_times import BRIEF, Connection, ConnectionState, MissedTime, Missing
 
 
 class PodFact(msgspec.Struct, frozen=True, kw_only=True):
@@ -101,23 +101,46 @@ class Question(msgspec.Struct, frozen=True):
 MAX_OBJECTS = 4000
 FIRST, LAST = 4, 6  # readings of one object that are kept
 MAX_EVENTS = 60  # about one object
-SHORTEST_BREAK = timedelta(seconds=2)
+HARDLY = 0.4  # of the usual writes: the cluster did not go on while we did not watch
 
 K = TypeVar("K")
 V = TypeVar("V")
 R = TypeVar("R", PodFact, NodeFact)
 
 
-class Break:
-    """A time in which our own watch was broken; `until` is None while it is."""
+EARLIEST = datetime.min.replace(tzinfo=UTC)
 
-    def __init__(self, since: datetime) -> None:
+
+class Break:
+    """A time in which we did not watch; `until` is None while it goes on.
+
+    `wrote`: the share of the usual writes that came in it; None: unknown.
+    """
+
+    def __init__(self, since: datetime, why: Missing = Missing.LOST) -> None:
         self.since = since
+        self.why = why
         self.until: datetime | None = None
+        self.wrote: float | None = None
+        self.hosted = False  # the Lease API ran in our process, so that it was off as well
+
+    @property
+    def is_brief(self) -> bool:
+        return self.until is not None and self.until - self.since <= BRIEF
+
+    @property
+    def of_all(self) -> bool:
+        """Whether it is known that nobody could write, or that hardly anybody did."""
+        return self.hosted or (self.wrote is not None and self.wrote < HARDLY)
+
+    def overlaps(self, since: datetime, until: datetime) -> bool:
+        return since < (self.until or until) and self.since < until
 
 
 class Knowledge:
-    def __init__(self) -> None:
+    def __init__(self, *, hosted: bool = False) -> None:
+        """`hosted`: the cluster is the Lease API of this very process."""
+        self._hosted = hosted
         self._pods: dict[str, list[PodFact]] = {}
         self._nodes: dict[str, list[NodeFact]] = {}
         self._events: dict[tuple[str, str], list[EventFact]] = {}
@@ -157,12 +180,40 @@ class Knowledge:
             return last
         return None
 
+    def stopped(self, since: datetime) -> None:
+        """Note that no process watched since then."""
+        self._add(Break(since, Missing.STOPPED))
+
+    def missed(self, missed: MissedTime) -> Break:
+        """Note a time that we missed, or what is known of it now. Returns it."""
+        since = missed.since or EARLIEST
+        found = next((one for one in self.breaks if _is_same(one, missed)), None)
+        if found is None:
+            found = self._add(Break(since, missed.why))
+        found.until, found.wrote = missed.until, missed.wrote
+        return found
+
+    def _add(self, found: Break) -> Break:
+        found.hosted = self._hosted and found.why is not Missing.LOST
+        self.breaks.append(found)
+        return found
+
+    def unwatched(self, since: datetime, until: datetime) -> Break | None:
+        """Return the first time in it that we did not watch, brief ones left out."""
+        for one in self.breaks:
+            if not one.is_brief and one.overlaps(since, until):
+                return one
+        return None
+
     def broken(self, since: datetime, until: datetime) -> float:
-        """Return for how many seconds of that time our watch was broken, short breaks left out."""
+        """Return for how many seconds of that time our watch was broken, short breaks left out, and
+        those in which others went on writing.
+        """
         total = 0.0
         for one in self.breaks:
             end = one.until or until
-            if end - one.since >= SHORTEST_BREAK:
+            went_on = one.wrote is not None and one.wrote >= HARDLY
+            if one.why is Missing.LOST and not went_on and end - one.since >= BRIEF:
                 total += max(0.0, (min(end, until) - max(one.since, since)).total_seconds())
         return total
 
@@ -184,6 +235,14 @@ class Knowledge:
         """Whether a source was refused in a namespace lately. A Node's namespace is empty."""
         at = self.refusals.get((source, namespace))
         return at is not None and now - at < ASK_REFUSED_AGAIN
+
+
+def _is_same(one: Break, missed: MissedTime) -> bool:
+    """Whether a time that we know is this one: it may go on, or its end is told again."""
+    if one.why is not missed.why:
+        return False
+    since = missed.since or EARLIEST
+    return one.until is None or one.since == since
 
 
 def node_of_events(events: Iterable[EventFact]) -> str:

@@ -6,35 +6,19 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Iterable
 from datetime import datetime, timedelta
+from functools import partial
 
 import msgspec
 
 from leases.domain.cause.clue import Clue, Episode, is_human_writer
+from leases.domain.cause.facts import Break
 from leases.domain.cause.incident import Cause, Confidence, Evidence, Incident, Source, Standing
 from leases.domain.cause.node_groups import dead_nodes, drains, series
+from leases.domain.cause.outages import outages, unwatched
 from leases.domain.cause.scene import Group, Judged, Verdict, chains, clock, several, some, span
 from leases.domain.change import ChangeType
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
-
-API_GAP = timedelta(seconds=60)  # between two stalls of one trouble
-_API = (Cause.API_OUTAGE, Cause.API_SLOW)
-
-
-def outages(left: list[Judged]) -> list[Group]:
-    mine = sorted((one for one in left if one.verdict.cause in _API), key=lambda one: one.lost_at)
-    groups = []
-    for chain in chains(mine, API_GAP, lambda one: one.at):
-        worst = min(chain, key=lambda one: (one.verdict.cause is not Cause.API_OUTAGE, one.at))
-        verdict = worst.verdict
-        lost = [one for one in chain if one.episode.opening is ChangeType.EXPIRED]
-        if len(lost) > 1:
-            verdict = msgspec.structs.replace(
-                verdict, sentence=f"{verdict.sentence}; {len(lost)} Leases ran out"
-            )
-        groups.append(Group(tuple(chain), verdict))
-    return groups
-
 
 BURST = timedelta(seconds=2)  # one command on several Leases
 
@@ -76,20 +60,28 @@ def _ends_at(one: Judged) -> datetime:
 ONE_DEATH = timedelta(seconds=10)
 
 
-def one_pod(left: list[Judged]) -> list[Group]:
-    """Several Leases of one Pod that were lost together."""
+def one_process(left: list[Judged]) -> list[Group]:
+    """Several Leases of one Pod, or of one identity, that were lost together."""
     by_pod: dict[str, list[Judged]] = defaultdict(list)
     for one in left:
         loser = one.episode.loser
-        if loser is not None and loser.is_pod and one.verdict.cause is not Cause.BY_HAND:
+        if loser is None or one.verdict.cause is Cause.BY_HAND:
+            continue
+        if loser.is_pod:
             by_pod[loser.host].append(one)
+        elif one.episode.kind is not Kind.HEARTBEAT:  # its holder has the name of the node
+            by_pod[loser.identity].append(one)
     groups = []
     for there in several(by_pod):
         ordered = sorted(there, key=lambda one: one.lost_at)
         for chain in chains(ordered, ONE_DEATH, lambda one: one.lost_at):
             if len({one.episode.key for one in chain}) > 1:
-                best = min(chain, key=lambda one: _rank(one.verdict))
-                groups.append(Group(tuple(chain), best.verdict))
+                best = min(chain, key=lambda one: _rank(one.verdict)).verdict
+                more = len({one.episode.key for one in chain}) - 1
+                sentence = f"{best.sentence}; so were {more:,} more of its Leases"
+                if more == 1:
+                    sentence = f"{best.sentence}; so was another of its Leases"
+                groups.append(Group(tuple(chain), msgspec.structs.replace(best, sentence=sentence)))
     return groups
 
 
@@ -106,11 +98,14 @@ _CAUSES = (
 )  # fmt: skip
 
 
-def flapping(left: list[Judged]) -> list[Group]:
-    by_key: dict[ObjectName, list[Judged]] = defaultdict(list)
+def flapping(left: list[Judged], breaks: Iterable[Break] = ()) -> list[Group]:
+    """Losses soon after one another. The count starts anew after a time that nobody watched."""
+    by_key: dict[tuple[ObjectName, int], list[Judged]] = defaultdict(list)
+    ends = [one.until for one in breaks if one.until is not None and not one.is_brief]
     for one in left:
         if one.verdict.cause in _CAUSES:
-            by_key[one.episode.key].append(one)
+            since = sum(end <= one.at for end in ends)
+            by_key[one.episode.key, since].append(one)
     groups = []
     for there in several(by_key, FLAPS):
         for chain in chains(there, FLAP_GAP, _ended_at, few=FEW_FLAPS):
@@ -202,11 +197,15 @@ def rolling(left: list[Judged]) -> list[Group]:
     return groups
 
 
-def grouped(judged: Iterable[Judged]) -> list[Group]:
-    """Return the incidents that these episodes are."""
+def grouped(judged: Iterable[Judged], breaks: Iterable[Break] = ()) -> list[Group]:
+    """Return the incidents that these episodes are. `breaks`: the times that nobody watched."""
     left = sorted(judged, key=lambda one: (one.at, one.episode.key))
     groups: list[Group] = []
-    for claim in (outages, dead_nodes, drains, storms, rolling, flapping, bursts, one_pod, series):
+    claims = (
+        outages, unwatched, dead_nodes, drains, storms, rolling, partial(flapping, breaks=breaks),
+        bursts, one_process, series,
+    )  # fmt: skip
+    for claim in claims:
         found = claim(left)
         if not found:
             continue

@@ -30,6 +30,7 @@ class Cause(StrEnum):
     CLOCK_SKEW = "clock_skew"
     PREFERRED_HOLDER = "preferred_holder"
     FLAPPING = "flapping"
+    UNWATCHED = "unwatched"  # it happened while nobody watched, and nothing dated tells why
     UNKNOWN = "unknown"
 
 

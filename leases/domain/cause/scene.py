@@ -7,7 +7,14 @@ from typing import TypeVar
 import msgspec
 
 from leases.domain.cause.clue import Episode
-from leases.domain.cause.facts import EventFact, Knowledge, NodeFact, PodFact, node_of_events
+from leases.domain.cause.facts import (
+    Break,
+    EventFact,
+    Knowledge,
+    NodeFact,
+    PodFact,
+    node_of_events,
+)
 from leases.domain.cause.incident import Cause, Confidence, Evidence, Source
 from leases.domain.change import ChangeType
 from leases.domain.kind import Kind
@@ -296,6 +303,7 @@ class Judged(msgspec.Struct, frozen=True):
     node: str = ""
     stopped_at: datetime | None = None  # when its Pod was asked to stop
     died: bool | None = None  # its process died with its node; None: unknown
+    gap: Break | None = None  # the time that nobody watched in which it was lost
 
 
 class Group(msgspec.Struct, frozen=True):

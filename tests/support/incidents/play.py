@@ -89,6 +89,8 @@ class _Player:
         self._review()
 
     def _sink(self, update: Update) -> None:
+        if update.missed is not None:
+            self._casebook.missed(update.missed)
         if update.connection is not None:
             self._casebook.watch(update.connection, self._now)
         for late in update.late:

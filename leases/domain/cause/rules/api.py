@@ -10,6 +10,7 @@ from leases.domain.cause.incident import Cause, Source
 from leases.domain.cause.scene import Scene, Verdict, clock, likely, possible, seen, some, span
 from leases.domain.change import ChangeType
 from leases.domain.kind import Kind
+from leases.domain.watched_times import Missing
 
 EXPECTED = 4.0  # writes of others that did not come: fewer prove nothing
 OUTAGE = 10.0  # seconds of silence; a shorter one is slowness
@@ -172,7 +173,8 @@ def _identity(scene: Scene) -> Verdict | None:
         return None
     since = episode.at.timestamp() - AROUND
     broken = any(
-        (one.until is None or one.until.timestamp() >= since)
+        (one.why is Missing.LOST or one.of_all)
+        and (one.until is None or one.until.timestamp() >= since)
         and (episode.at - one.since).total_seconds() >= 5
         for one in scene.known.breaks
     )

@@ -172,6 +172,8 @@ def gave_up(episode: Episode, pod: PodFact) -> bool:
     """
     if pod.exited_at is None or episode.opening is ChangeType.RELEASED or began_anew(episode, pod):
         return False
+    if episode.first.change.inferred:  # it may have renewed while we did not watch
+        return False
     lived = (pod.exited_at - episode.lost_at).total_seconds()
     return lived > 1.3 * episode.rhythm + 2.0
 

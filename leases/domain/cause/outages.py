@@ -1,0 +1,186 @@
+"""Everything at once has one cause: an outage of the API, or a time that nobody watched.
+
+An outage lasts as long as renewals are missing, however long our own watch was cut.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+import msgspec
+
+from leases.domain.cause.facts import EARLIEST, Break
+from leases.domain.cause.incident import Cause, Confidence, Source
+from leases.domain.cause.rules.api import OUTAGE
+from leases.domain.cause.scene import Group, Judged, Verdict, chains, clock, seen, span
+from leases.domain.cause.unwatched import between
+from leases.domain.change import ChangeType
+from leases.domain.watched_times import Missing
+
+API_GAP = timedelta(seconds=60)  # between two stalls of one trouble
+SHARE = 0.5  # of an outage: who was silent for so much of it was silent because of it
+MAX_EVIDENCE = 20
+_API = (Cause.API_OUTAGE, Cause.API_SLOW)
+_RAN_OUT = (ChangeType.EXPIRED, ChangeType.TAKEN_OVER, ChangeType.REPLACED)
+_BACK = (
+    ChangeType.ACQUIRED, ChangeType.TAKEN_OVER, ChangeType.RECOVERED, ChangeType.CREATED,
+    ChangeType.RESTARTED, ChangeType.REPLACED,
+)  # fmt: skip
+
+
+def outages(left: list[Judged]) -> list[Group]:
+    """Group what one outage did, whatever each Lease alone looks like."""
+    groups, taken = [], set[int]()
+    for gap, silenced in _by_gap(left):
+        around = [one for one in left if one.verdict.cause in _API and _is_near(one, gap)]
+        found = {one.serial: one for one in (*silenced, *around) if one.serial not in taken}
+        taken |= found.keys()
+        if found:
+            groups.append(_off(gap, sorted(found.values(), key=_lost)))
+    mine = sorted((one for one in left if one.verdict.cause in _API), key=_lost)
+    for chain in chains([one for one in mine if one.serial not in taken], API_GAP, _at):
+        groups.append(_outage(chain, left, taken))
+        taken |= {one.serial for one in groups[-1].episodes}
+    return groups
+
+
+def unwatched(left: list[Judged]) -> list[Group]:
+    """Group what happened while nobody watched and has no witness."""
+    by_gap: dict[int, list[Judged]] = defaultdict(list)
+    for one in left:
+        if one.verdict.cause is Cause.UNWATCHED:
+            by_gap[id(one.gap)].append(one)
+    groups = []
+    for there in by_gap.values():
+        evidence = tuple(fact for one in there[:MAX_EVIDENCE] for fact in one.verdict.evidence)
+        lead = msgspec.structs.replace(there[0].verdict, evidence=evidence)
+        groups.append(Group(tuple(there), lead))
+    return groups
+
+
+def _by_gap(left: list[Judged]) -> Iterator[tuple[Break, list[Judged]]]:
+    """Yield the times in which nobody could write, with all that was silent through them."""
+    found: list[tuple[Break, list[Judged]]] = []
+    gaps = {id(one.gap): one.gap for one in left if one.gap is not None and one.gap.of_all}
+    for gap in sorted(gaps.values(), key=lambda one: one.since):
+        there = [one for one in left if one.gap is gap and one.verdict.cause is not Cause.BY_HAND]
+        before = found[-1] if found else None
+        if before is not None and _goes_on(before[0], gap):  # it came back, and went again
+            before[1].extend(there)
+        else:
+            found.append((gap, there))
+    yield from found
+
+
+def _goes_on(before: Break, gap: Break) -> bool:
+    if before.why is not Missing.LOST or gap.why is not Missing.LOST or before.until is None:
+        return False
+    return gap.since - before.until <= API_GAP
+
+
+def _is_near(one: Judged, gap: Break) -> bool:
+    """Whether trouble of the API belongs to that outage."""
+    if gap.since == EARLIEST:
+        return False
+    return gap.since - API_GAP <= one.at and (gap.until is None or one.at <= gap.until + API_GAP)
+
+
+def _off(gap: Break, there: list[Judged]) -> Group:
+    """The API was off, or nobody wrote, in a time that we did not watch."""
+    until = gap.until or max(one.at for one in there)
+    last, back = _last_renewal(there, until), _first_back(there, gap.since)
+    since = gap.since if last is None else max(gap.since, last)
+    count = _count(there)
+    if gap.hosted:
+        what = "stood still" if gap.why is Missing.STOOD_STILL else "were stopped"
+        times = between(since, until).replace(" and ", " to ")
+        sentence = f"Leaseboard and its Lease API {what} from {times}{count}"
+        fact = f"nobody could write any Lease for {span((until - since).total_seconds())}"
+        confidence = Confidence.CERTAIN
+    else:
+        since = last or gap.since
+        seconds = ((back or until) - since).total_seconds()
+        sentence = (
+            f"The API server was gone for {span(seconds)} from about {clock(since)} on: nobody "
+            f"wrote any Lease{count}"
+        )
+        share = 100 * (gap.wrote or 0.0)
+        fact = (
+            f"between {between(gap.since, until)} resourceVersion moved by {share:.0f} % of the "
+            "usual writes"
+        )
+        confidence = Confidence.LIKELY
+    facts = [seen(Source.LEASES, fact)]
+    if back is not None and last is not None:
+        text = f"the last renewal came at {clock(last)}, the first one after it at {clock(back)}"
+        facts.append(seen(Source.LEASES, text))
+    return Group(tuple(there), Verdict(Cause.API_OUTAGE, confidence, sentence, tuple(facts)))
+
+
+def _outage(chain: list[Judged], left: list[Judged], taken: set[int]) -> Group:
+    """The API was gone, or slow, while we watched or tried to."""
+    worst = min(chain, key=lambda one: (one.verdict.cause is not Cause.API_OUTAGE, one.at))
+    verdict = worst.verdict
+    if verdict.cause is Cause.API_SLOW:
+        lost = [one for one in chain if one.episode.opening is ChangeType.EXPIRED]
+        count = f"; {len(lost)} Leases ran out" if len(lost) > 1 else ""
+        return Group(tuple(chain), _saying(verdict, f"{verdict.sentence}{count}"))
+    silent = [one for one in chain if one.episode.opening in _RAN_OUT]
+    since = _last_renewal(silent, max(one.at for one in chain)) or worst.lost_at
+    back = _first_back(chain, since)
+    if back is not None and (back - since).total_seconds() >= OUTAGE:
+        mine = {one.serial for one in chain} | taken
+        others = [one for one in left if one.serial not in mine and _is_silenced(one, since, back)]
+        chain = sorted([*chain, *others], key=_lost)
+        verdict = _saying(
+            verdict,
+            f"The API server was gone for {span((back - since).total_seconds())} from about "
+            f"{clock(since)} on: nobody wrote any Lease",
+        )
+    return Group(tuple(chain), _saying(verdict, f"{verdict.sentence}{_count(chain)}"))
+
+
+def _is_silenced(one: Judged, since: datetime, back: datetime) -> bool:
+    """Whether a Lease was silent because of an outage, though it came back with others or late."""
+    episode = one.episode
+    if episode.opening not in _RAN_OUT or one.verdict.cause is Cause.BY_HAND:
+        return False
+    due = since + timedelta(seconds=1.3 * episode.rhythm + 1.0)
+    if not since - timedelta(seconds=1.3 * episode.rhythm + 1.0) <= one.lost_at <= due:
+        return False
+    until = episode.ended_at or back
+    return (min(until, back) - max(one.lost_at, since)) >= SHARE * (back - since)
+
+
+def _last_renewal(there: list[Judged], until: datetime) -> datetime | None:
+    return max((one.lost_at for one in there if one.lost_at < until), default=None)
+
+
+def _first_back(there: list[Judged], since: datetime) -> datetime | None:
+    """Return when the first of them was renewed again."""
+    times = (
+        clue.change.at
+        for one in there
+        for clue in one.episode.clues
+        if clue.change.change in _BACK and clue.change.at > since
+    )
+    return min(times, default=None)
+
+
+def _count(there: list[Judged]) -> str:
+    number = len({one.episode.key for one in there})
+    return f"; {number:,} Leases changed" if number > 1 else ""
+
+
+def _saying(verdict: Verdict, sentence: str) -> Verdict:
+    return msgspec.structs.replace(verdict, sentence=sentence)
+
+
+def _lost(one: Judged) -> datetime:
+    return one.lost_at
+
+
+def _at(one: Judged) -> datetime:
+    return one.at

@@ -1,0 +1,117 @@
+"""What happened while nobody watched: told by dated witnesses alone, else `unwatched`.
+
+A witness is a fact with its own time: a container that ended, a Pod that was deleted or made, an
+Event, a node's condition, a field manager's write. A Lease that ran out, or that another one holds
+now, shows that something happened, and not why.
+"""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+from leases.domain.cause.clue import Clue, Episode
+from leases.domain.cause.facts import EARLIEST, Break, Knowledge
+from leases.domain.cause.incident import Cause, Source
+from leases.domain.cause.scene import BLUR, Scene, Verdict, clock, possible, seen
+from leases.domain.change import ChangeType
+
+# A deletionTimestamp is the end of the grace period.
+GRACE_PERIOD = timedelta(seconds=35)
+# These are told by what was written last, not by when somebody wrote.
+_SILENT = (
+    ChangeType.EXPIRED, ChangeType.TAKEN_OVER, ChangeType.REPLACED, ChangeType.RESTARTED,
+)  # fmt: skip
+_PROCESS = (Cause.OOM_KILLED, Cause.CRASH, Cause.RESTART_IN_PLACE)
+_STOPPED = (
+    Cause.GRACEFUL_STOP, Cause.EVICTED, Cause.DRAIN, Cause.SCALED_DOWN, Cause.ROLLOUT,
+)  # fmt: skip
+_WRITTEN = (Cause.BY_HAND, Cause.PREFERRED_HOLDER)
+_OF_ALL = (Cause.API_OUTAGE, Cause.API_SLOW)
+
+
+def when(episode: Episode) -> tuple[datetime, datetime]:
+    """Return the time in which it was lost: a silence, or the moment of a write."""
+    first = episode.first
+    change = first.change
+    if change.inferred:
+        since = change.inferred_since or EARLIEST
+        if episode.opening in _SILENT and first.observed_at is not None:
+            since = min(since, first.observed_at)
+        return since, max(change.at, change.observed_at)
+    if episode.opening in _SILENT and first.observed_at is not None:
+        return first.observed_at, change.at
+    return change.at, change.at
+
+
+def unwatched_time(episode: Episode, known: Knowledge) -> Break | None:
+    """Return the time that nobody watched in which it was lost, or through which it was silent."""
+    since, until = when(episode)
+    return known.unwatched(since, until) if since < until else None
+
+
+def told(scene: Scene, verdict: Verdict, gap: Break | None) -> Verdict:
+    """Return the verdict if it has a witness from that time, else that nobody knows."""
+    if gap is None or verdict.cause in _OF_ALL or _has_witness(scene, verdict):
+        return verdict
+    return nobody_watched(gap, scene.now, scene.lease, scene.episode.last)
+
+
+def nobody_watched(gap: Break, now: datetime, lease: str, last: Clue) -> Verdict:
+    holder = last.change.holder
+    fact = f"{lease}: {last.change.change.value.replace('_', ' ')}, " + (
+        f"held by {holder}" if holder else "without a holder"
+    )
+    evidence = seen(Source.LEASES, f"{fact}, noticed at {clock(last.change.observed_at)}")
+    return possible(Cause.UNWATCHED, happened(gap, now), evidence)
+
+
+def happened(gap: Break, now: datetime) -> str:
+    until = gap.until or now
+    if gap.since == EARLIEST:
+        return f"Happened before {clock(until)}, while nobody watched"
+    return f"Happened between {between(gap.since, until)}, while nobody watched"
+
+
+def between(since: datetime, until: datetime) -> str:
+    """Two times of day in UTC, with their days where these differ."""
+    if since.date() == until.date():
+        return f"{clock(since)} and {clock(until)}"
+    return f"{since:%Y-%m-%d %H:%M:%S} and {until:%Y-%m-%d %H:%M:%S}"
+
+
+def _has_witness(scene: Scene, verdict: Verdict) -> bool:
+    since, until = when(scene.episode)
+    since, until = max(since, EARLIEST + BLUR) - BLUR, until + BLUR
+    return any(since <= at <= until for at in _dates(scene, verdict))
+
+
+def _dates(scene: Scene, verdict: Verdict) -> Iterator[datetime]:
+    """Yield the times of the facts that can speak for a cause."""
+    cause, found = verdict.cause, list[datetime | None]()
+    if cause in _PROCESS:
+        found += [one.exited_at for one in scene.live]
+    elif cause in _STOPPED:
+        found += [one.at for one in (*scene.pod_events, *scene.owner_events)]
+        for one in scene.live:
+            if one.deleted_at is not None:
+                found += [one.deleted_at, one.deleted_at - GRACE_PERIOD]
+        found += _made(scene) if cause is Cause.ROLLOUT else []
+    elif cause is Cause.NODE_DOWN:
+        found += [one.ready_since for one in scene.nodes if one.ready != "True"]
+        found += [one.at for one in scene.known.events("Node", scene.node)]
+    elif cause in _WRITTEN:
+        found += [
+            manager.time
+            for clue in scene.episode.clues
+            for manager in clue.managers
+            if manager.name == clue.change.writer
+        ]
+    yield from (one for one in found if one is not None)
+
+
+def _made(scene: Scene) -> list[datetime | None]:
+    """Return when the Pod of the next holder was made."""
+    winner = scene.episode.winner
+    if winner is None:
+        return []
+    namespace = scene.live[0].key.namespace if scene.live else scene.episode.key.namespace
+    return [one.created_at for one in scene.known.pods(winner.host, namespace) if not one.gone]

@@ -1,0 +1,191 @@
+"""What happened while nobody watched: one incident, and no cause without a dated witness."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+
+import pytest
+
+from leases.domain.cause.facts import Fact, PodFact, Question, RefusedSource
+from leases.domain.cause.incident import Cause, Confidence, Incident, Source
+from leases.domain.change import ChangeType
+from leases.domain.phase import samples
+from tests.support.pauses import ELECTIONS, NODES, Board, Cluster, pod, watching
+from tests.support.values.leases import after
+
+DAY = 26 * 3600.0
+OFF = {Cause.API_OUTAGE, Cause.UNWATCHED}
+
+
+def across(board: Board, since: float) -> list[Incident]:
+    """The incidents that have a change from then on."""
+    assert board.losses(since)
+    return [one for one in board.incidents if one.ended is None or one.ended >= after(since)]
+
+
+def restarted(pause: float, *, hosted: bool, stop: float = 60.0) -> Board:
+    """A board and its whole cluster stop for so long, and start again."""
+    cluster = Cluster()
+    before = watching(cluster, stop, hosted=hosted)
+    before.stop()
+    cluster.off()
+    board = Board(cluster, stop + pause, hosted=hosted, earlier=before)
+    board.connect()
+    cluster.back(stop + pause)
+    board.until(stop + pause + 200)
+    board.stop()
+    return board
+
+
+@pytest.mark.parametrize("hosted", [True, False])
+@pytest.mark.parametrize("pause", [3.0, 20.0, 100.0, 1200.0, DAY])
+async def test_when_everything_was_off_it_is_one_incident(pause: float, *, hosted: bool) -> None:
+    board = restarted(pause, hosted=hosted)
+    (incident,) = across(board, 58)
+    assert incident.cause in OFF
+    assert incident.cause is Cause.API_OUTAGE or incident.confidence is Confidence.POSSIBLE
+    losses = {one.namespace + "/" + one.name for one in board.losses(58)}
+    assert {str(key) for key in incident.leases} == losses
+    if pause > 40:
+        assert len(incident.leases) == ELECTIONS + NODES
+    assert len(incident.members) == len(board.losses(58))
+
+
+async def test_leaseboard_and_its_api_say_that_they_were_stopped() -> None:
+    (incident,) = across(restarted(1200.0, hosted=True), 58)
+    assert incident.cause is Cause.API_OUTAGE
+    assert incident.sentence == (
+        "Leaseboard and its Lease API were stopped from 12:01:00 to 12:21:00; 32 Leases changed"
+    )
+
+
+async def test_a_pause_of_a_day_names_the_days() -> None:
+    (incident,) = across(restarted(DAY, hosted=True), 58)
+    assert "from 2026-11-20 12:01:00 to 2026-11-21 14:01:00" in incident.sentence
+
+
+async def test_an_outage_is_measured_by_the_renewals_that_are_missing() -> None:
+    (incident,) = across(restarted(100.0, hosted=False), 58)
+    assert incident.cause is Cause.API_OUTAGE
+    assert incident.sentence.startswith("The API server was gone for 100 s from about 12:01:00 on")
+
+
+def stood_still(seconds: float, *, hosted: bool) -> Board:
+    cluster = Cluster()
+    board = watching(cluster, 60, hosted=hosted)
+    cluster.off()
+    board.stands_still(seconds)
+    cluster.back(board.now, takers=False)
+    board.until(board.now + 200)
+    board.stop()
+    return board
+
+
+@pytest.mark.parametrize("hosted", [True, False])
+@pytest.mark.parametrize("seconds", [20.0, 61.0, 1200.0])
+async def test_when_everything_stood_still_it_is_one_incident(
+    seconds: float, *, hosted: bool
+) -> None:
+    board = stood_still(seconds, hosted=hosted)
+    (incident,) = across(board, 58)
+    assert incident.cause in OFF
+    assert len(incident.members) == len(board.losses(58))
+    if hosted:
+        assert "Leaseboard and its Lease API stood still from 12:01:00 to " in incident.sentence
+
+
+@pytest.mark.parametrize("cut", [True, False])
+@pytest.mark.parametrize("later", [0.0, 150.0])
+async def test_a_second_board_that_watched_says_the_same(*, cut: bool, later: float) -> None:
+    """The API and its holders are gone for 100 s; the holders may come back minutes later."""
+    cluster = Cluster()
+    board = watching(cluster, 60)
+    cluster.off()
+    if cut:
+        board.until(60.5)
+        board.cut()
+    board.until(160)
+    if cut:
+        board.connect()
+    board.until(160 + later)
+    cluster.back(board.now)
+    board.until(board.now + 200)
+    board.stop()
+    (incident,) = across(board, 58)
+    assert incident.cause is Cause.API_OUTAGE
+    assert len(incident.leases) == ELECTIONS + NODES
+    assert len(incident.members) == len(board.losses(58))
+    assert f"; {ELECTIONS + NODES} Leases changed" in incident.sentence
+
+
+def alone(answers=None, *, pause: float = 60.0) -> Board:  # type: ignore[no-untyped-def]
+    """The board alone was stopped; the first two elections moved meanwhile."""
+    cluster = Cluster()
+    before = watching(cluster, 60)
+    before.stop()
+    now = 60.0
+    while now < 60 + pause:
+        now += 0.5
+        cluster.run(now)
+        if now == 80:
+            for index in (0, 1):
+                cluster.move(index, pod(index, "z7xk"), 98.0)
+    board = Board(cluster, 60 + pause, earlier=before, answers=answers)
+    board.connect()
+    board.until(60 + pause + 200)
+    board.stop()
+    return board
+
+
+async def test_a_board_that_was_stopped_alone_says_that_nobody_watched() -> None:
+    (incident,) = across(alone(), 58)
+    assert incident.cause is Cause.UNWATCHED
+    assert incident.confidence is Confidence.POSSIBLE
+    assert incident.sentence == "Happened between 12:01:00 and 12:02:00, while nobody watched"
+    assert {key.name for key in incident.leases} == {"app-0", "app-1"}
+
+
+def died(question: Question, now: datetime) -> Iterable[Fact]:
+    """The Pod of the first election ended at 12:01:20; nothing else is known."""
+    if question.source is Source.PODS and question.key.name.startswith("app-0"):
+        yield PodFact(
+            key=question.key, read_at=now, uid="p", node="node-1", phase="Running", restarts=1,
+            exit_reason="OOMKilled", exit_code=137, exited_at=after(80), started_at=after(81),
+        )  # fmt: skip
+        return
+    yield RefusedSource(question.source, now, "forbidden", question.key.namespace)
+
+
+async def test_a_dated_witness_keeps_its_cause() -> None:
+    found = {one.cause: one for one in across(alone(died), 58)}
+    assert set(found) == {Cause.OOM_KILLED, Cause.UNWATCHED}
+    assert [key.name for key in found[Cause.OOM_KILLED].leases] == ["app-0"]
+    assert [key.name for key in found[Cause.UNWATCHED].leases] == ["app-1"]
+
+
+async def test_what_happens_after_a_pause_has_its_own_cause() -> None:
+    board = alone()
+    cluster = board.cluster
+    later = Board(cluster, board.now + 1, earlier=board)
+    later.connect()
+    later.until(board.now + 60)
+    cluster.holders[3].silent = later.now + 1000
+    later.until(later.now + 100)
+    later.stop()
+    last = max(later.incidents, key=lambda one: one.began)
+    assert [key.name for key in last.leases] == ["app-3"]
+    assert last.cause is Cause.CRASH
+
+
+async def test_nothing_is_measured_across_a_pause() -> None:
+    board = stood_still(11.0, hosted=False)  # nothing has run out
+    assert [one.change for one in board.changes if one.change is ChangeType.EXPIRED] == []
+    for index in range(ELECTIONS):
+        assert max(clue_intervals(board, index)) <= 3.0
+    assert not [late for update in board.updates for late in update.late]
+    assert board.store.watched_since == after(71.5)
+
+
+def clue_intervals(board: Board, index: int) -> list[float]:
+    return samples(board.of(index).intervals)
