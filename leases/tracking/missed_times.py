@@ -40,7 +40,8 @@ class MissedTimes:
 
     def begins(self, since: datetime | None, version: str | None, why: Missing) -> None:
         """Nothing is seen from then on, unless it was so before."""
-        if not self._goes_on and self._told is None:
+        first = self._told is not None and self._told.since is None
+        if not self._goes_on and (self._told is None or first):
             self._since, self._why, self._version = since, why, version
         self._goes_on = True
 

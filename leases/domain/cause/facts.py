@@ -194,7 +194,8 @@ class Knowledge:
         return found
 
     def _add(self, found: Break) -> Break:
-        found.hosted = self._hosted and found.why is not Missing.LOST
+        ours = found.why is not Missing.LOST and found.since > EARLIEST
+        found.hosted = self._hosted and ours
         self.breaks.append(found)
         return found
 
