@@ -18,13 +18,15 @@ from leases.tracking.tracked_lease import Tracked
 EXPECTED = 4.0  # writes; a time with fewer cannot tell whether the cluster went on
 STOOD_STILL = timedelta(seconds=4)  # a shorter time may be a busy machine
 RATED = 2000  # Leases whose cadence is read
+FEW = 3  # renewals that make a cadence
+SHORTEST = 0.5  # seconds: a shorter one is a burst
 
 
 def usual_writes(leases: Sequence[Tracked], seconds: float) -> float:
     """Return how many renewals these Leases make in that time, by their cadences."""
     some = leases[:: 1 + len(leases) // RATED]
-    cadences = [one.cadence_seconds for one in some]
-    rate = sum(1 / cadence for cadence in cadences if cadence)
+    cadences = [one.cadence_seconds for one in some if one.renewals_seen >= FEW]
+    rate = sum(1 / max(cadence, SHORTEST) for cadence in cadences if cadence)
     return rate * seconds * len(leases) / max(1, len(some))
 
 

@@ -8,14 +8,18 @@ now, shows that something happened, and not why.
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
+import msgspec
+
 from leases.domain.cause.clue import Clue, Episode
 from leases.domain.cause.facts import EARLIEST, Break, Knowledge
-from leases.domain.cause.incident import Cause, Source
+from leases.domain.cause.incident import Cause, Confidence, Source
 from leases.domain.cause.scene import BLUR, Scene, Verdict, clock, possible, seen
 from leases.domain.change import ChangeType
 
 # A deletionTimestamp is the end of the grace period.
 GRACE_PERIOD = timedelta(seconds=35)
+LATELY = timedelta(seconds=150)  # before a loss, in which its renewals tell more
+BY_SIGNAL = 128  # exit codes from here on: another one killed it
 # These are told by what was written last, not by when somebody wrote.
 _SILENT = (
     ChangeType.EXPIRED, ChangeType.TAKEN_OVER, ChangeType.REPLACED, ChangeType.RESTARTED,
@@ -50,9 +54,29 @@ def unwatched_time(episode: Episode, known: Knowledge) -> Break | None:
 
 def told(scene: Scene, verdict: Verdict, gap: Break | None) -> Verdict:
     """Return the verdict if it has a witness from that time, else that nobody knows."""
+    if verdict.confidence is Confidence.LIKELY and _may_be_other(scene, verdict, gap):
+        verdict = msgspec.structs.replace(verdict, confidence=Confidence.POSSIBLE)
     if gap is None or verdict.cause in _OF_ALL or _has_witness(scene, verdict):
         return verdict
     return nobody_watched(gap, scene.now, scene.lease, scene.episode.last)
+
+
+def _may_be_other(scene: Scene, verdict: Verdict, gap: Break | None) -> bool:
+    """Whether what nobody saw could turn the story round.
+
+    A process that loses its Lease ends itself: then its end is no cause. One that was starved was
+    late before it was lost.
+    """
+    episode = scene.episode
+    if verdict.cause is Cause.PARTITION:
+        since = max(episode.lost_at, EARLIEST + LATELY) - LATELY
+        return scene.known.unwatched(since, episode.at) is not None
+    loser = episode.loser
+    if verdict.cause is Cause.GRACEFUL_STOP and loser is not None and not loser.is_pod:
+        return gap is not None  # no template: nobody saw whether its whole set was rolled out
+    ended = (one.exit_code for one in scene.live if one.exited_at is not None)
+    killed = any(code is not None and code >= BY_SIGNAL for code in ended)
+    return gap is not None and verdict.cause in _PROCESS and not killed
 
 
 def nobody_watched(gap: Break, now: datetime, lease: str, last: Clue) -> Verdict:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
+from random import Random
+
 import pytest
 
 from tests.support.incidents.play import play
@@ -31,6 +34,23 @@ async def test_leases_alone_tell_most_causes_and_no_wrong_one(
     assert not [line for one in scores for line in (*one.wrong_certain, *one.innocent)]
     # A Pod that is preempted stops gracefully: Leases alone cannot tell who asked it to stop.
     assert sum(one.false.total() for one in scores) == 0, _complaints(scores)
+
+
+PLACES, LONGEST = 5, 60.0  # seconds without a board
+
+
+@pytest.mark.parametrize("alone", [False, True])
+async def test_a_board_that_was_stopped_meanwhile_tells_no_wrong_cause(*, alone: bool) -> None:
+    random = Random(33)  # noqa: S311 - places, no secret
+    for recording in recordings():
+        opened, ended = (datetime.fromisoformat(recording.truth[at]) for at in ("opened", "ended"))
+        for _ in range(PLACES):
+            since = opened + random.uniform(0.1, 0.9) * (ended - opened)
+            cut = since, since + timedelta(seconds=random.uniform(0.0, LONGEST))
+            score = Score(recording, play(recording, alone=alone, cut=cut))
+            told = [line for line in (*score.missed, *score.innocent) if "possible" not in line]
+            assert score.false.total() == 0, (recording.name, cut, told)
+            assert not score.wrong_certain, (recording.name, cut)
 
 
 def _share(scores: list[Score]) -> float:

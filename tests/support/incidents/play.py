@@ -8,7 +8,7 @@ from leases.domain.cause.casebook import Casebook
 from leases.domain.cause.clue import Clue
 from leases.domain.cause.facts import Fact, RefusedSource
 from leases.domain.cause.incident import Incident
-from leases.domain.lease import Lease
+from leases.domain.lease import Lease, ObjectName
 from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Update
 from leases.tracking.tracker import Tracker
@@ -18,9 +18,11 @@ from leases.wire.watch_decoding import (
     Arrived,
     Bookmark,
     Connected,
+    Deleted,
     Disconnected,
     Listed,
     ReflectorEvent,
+    WatchEvent,
 )
 from tests.support.incidents.objects_as_of import ObjectsAsOf
 from tests.support.incidents.recording import Connection, Recording
@@ -44,10 +46,18 @@ class Played:
         return [one for one in self.told.values() if one.members]
 
 
+Cut = tuple[datetime, datetime]
+
+
 class _Player:
-    def __init__(self, recording: Recording, *, alone: bool) -> None:
+    def __init__(self, recording: Recording, *, alone: bool, cut: Cut | None = None) -> None:
+        """`cut`: the board stops at its first moment, and another run starts at its second."""
         self._recording = recording
         self._objects = None if alone else ObjectsAsOf(recording)
+        self._cut = cut
+        self._stopped = False
+        self._there: dict[ObjectName, Lease] = {}
+        self._version = ""
         self._casebook = Casebook("recorded")
         self._store = Store("recorded")
         self._now = datetime.fromisoformat(recording.truth["opened"])
@@ -66,12 +76,20 @@ class _Player:
 
     def _follow(self, connection: Connection) -> None:
         self._until(connection.opened)
-        reader = Reader(self._store.fingerprints)
+        # The second run needs each Lease whole, so nothing stays undecoded.
+        reader = Reader({} if self._cut else self._store.fingerprints)
         initial: list[Lease] | None = []
         for line in connection.lines:
             self._until(line.at)
             event = reader.read(line.body)
-            if initial is None:
+            self._note(event)
+            if self._is_off():
+                initial = None
+                continue
+            if self._stopped:
+                self._start_again()
+                initial = None
+            elif initial is None:
                 self._handle(Arrived((event,)))
             elif isinstance(event, Bookmark):
                 reason = "gone" if self._store.synced else "start"
@@ -81,7 +99,45 @@ class _Player:
                 assert isinstance(event, Applied)
                 initial.append(event.lease)
         self._until(connection.ended)
-        self._handle(Disconnected("The watch ended."))
+        if not self._is_off():
+            self._handle(Disconnected("The watch ended."))
+
+    def _note(self, event: WatchEvent) -> None:
+        """Keep what a list would contain, for the second run."""
+        if isinstance(event, Applied):
+            self._there[event.lease.key] = event.lease
+        elif isinstance(event, Deleted):
+            self._there.pop(event.lease.key, None)
+        self._version = event.resource_version
+
+    def _is_off(self) -> bool:
+        """Whether the board is stopped now; it stops when its time has come."""
+        if self._cut is None or not self._cut[0] <= self._now < self._cut[1]:
+            return False
+        if not self._stopped:
+            self._tracker.stop()
+        self._stopped = True
+        return True
+
+    def _start_again(self) -> None:
+        """Another run begins with what the first one stored."""
+        assert self._cut is not None
+        stopped_at, self._stopped = self._cut[0], False
+        earlier, version = self._store.snapshot(), self._tracker.resource_version
+        going_on = [
+            one
+            for one in self.played.told.values()
+            if one.members and (one.ended is None or not one.settled)
+        ]
+        self._store = Store("recorded")
+        self._store.restore(earlier, stopped_at)
+        self._casebook = Casebook("recorded")
+        self._casebook.restore(going_on, stopped_at)
+        self._answers = []
+        self._tracker = Tracker(self._store, [self._sink], lambda: self._now)
+        self._tracker.resource_version = version
+        leases = tuple(self._there.values())
+        self._handle(Listed(leases, self._version, "start"), Connected())
 
     def _handle(self, *events: ReflectorEvent) -> None:
         for event in events:
@@ -106,9 +162,12 @@ class _Player:
             due = [self._now + STEP, self._store.next_deadline() if live else None]
             due += [at for at, _ in self._answers]
             self._now = min([until, *(at for at in due if at is not None and at > self._now)])
-            if live:
+            if self._is_off():
+                continue
+            if live and not self._stopped:
                 self._tracker.tick()
-            self._review()
+            if not self._stopped:
+                self._review()
 
     def _review(self) -> None:
         now, casebook = self._now, self._casebook
@@ -129,6 +188,6 @@ class _Player:
             self.played.told[incident.id] = incident
 
 
-def play(recording: Recording, *, alone: bool) -> Played:
-    """Play a recording, with Pods, Nodes and Events or from Leases alone."""
-    return _Player(recording, alone=alone).play()
+def play(recording: Recording, *, alone: bool, cut: Cut | None = None) -> Played:
+    """Play a recording, with Pods, Nodes and Events or from Leases alone; `cut` into two runs."""
+    return _Player(recording, alone=alone, cut=cut).play()

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
+from leases.domain.cause.clue import Clue
 from leases.domain.cause.incident import Confidence, Incident
 from tests.support.incidents.play import Played
 from tests.support.incidents.recording import Recording
@@ -98,7 +99,21 @@ def _owners(changes: list[dict[str, Any]], played: Played) -> dict[tuple[str, st
         if best is not None:
             same.remove(best)
             owners[str(clue.key), clue.identity] = best[1]["incident"]
+        elif clue.change.inferred:
+            owners[str(clue.key), clue.identity] = _in_its_window(changes, clue)
     return owners
+
+
+def _in_its_window(changes: list[dict[str, Any]], clue: Clue) -> str | None:
+    """The true incident of what is only known to have happened within a window."""
+    since, until = clue.change.inferred_since, clue.change.observed_at
+    for one in changes:
+        at = datetime.fromisoformat(one["at"])
+        inside = (since is None or since - SAME <= at) and at <= until + SAME
+        if one["lease"] == str(clue.key) and one["incident"] and inside:
+            found: str = one["incident"]
+            return found
+    return None
 
 
 def table(scores: list[Score]) -> str:
