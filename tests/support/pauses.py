@@ -151,8 +151,7 @@ class Board:
             watched_until = after(earlier.now)
             self.store.restore(_stored(earlier.store.snapshot()), watched_until)
             going_on = [one for one in self.told.values() if _may_change(one)]
-            over = self.casebook.restore(going_on, watched_until)
-            self.told |= {one.id: one for one in over}
+            self.casebook.restore(going_on, watched_until)
         self.tracker = Tracker(self.store, [self._sink], lambda: after(self.now))
         if earlier is not None:
             self.tracker.resource_version = earlier.tracker.resource_version

@@ -83,14 +83,13 @@ class Incidents:
         """
         name, in_thread = self._cluster.name, self._recorder.in_thread
         stored = await in_thread(partial(open_incidents, name))
-        over = self._casebook.restore(stored, stopped_at)
-        self._open = {} if over else {one.id: one for one in stored}
+        self._open = {one.id: one for one in stored}
+        self._casebook.restore(stored, stopped_at)
         since = None if stopped_at is None else stopped_at - JUDGED_AGAIN
         clues = await in_thread(partial(unexplained_changes, name, since)) if since else []
         known = {member for one in stored for member in one.members}
         unmarked = known.intersection(clue.member for clue in clues)
         self._recorder.restore_incidents(name, stored, unmarked)
-        self._report(over, self._clock())
         for clue in clues:
             if clue.member not in known:
                 self._note(clue)

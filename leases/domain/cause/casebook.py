@@ -10,7 +10,15 @@ from itertools import count
 
 import msgspec
 
-from leases.domain.cause.clue import Clue, Episode, LateRenewal, UsualWriters, opens, remember
+from leases.domain.cause.clue import (
+    Clue,
+    Episode,
+    LateRenewal,
+    UsualWriters,
+    contender,
+    opens,
+    remember,
+)
 from leases.domain.cause.facts import Break, Fact, Knowledge, Question
 from leases.domain.cause.groups import (
     ReportedAs,
@@ -55,6 +63,7 @@ class GoingOn:
         self._open: dict[str, set[ObjectName]] = {}  # the Leases that nobody holds yet
         self._of: dict[ObjectName, str] = {}
         self._news: dict[str, Incident] = {}
+        self._cut: dict[str, datetime] = {}
 
     def keep(self, incident: Incident, still_open: set[ObjectName]) -> None:
         """Wait for the end of an incident."""
@@ -79,12 +88,19 @@ class GoingOn:
         change = clue.change
         if number is None or change.change not in _ENDS | _GOES_ON:
             return False
+        if number in self._cut and change.change in _ENDS:
+            self._is_over(number, clue.key)
+            return False
         incident = self._incidents[number]
         member = clue.member
         if member in incident.members:
             return True
         gap = max(incident.worst_gap_seconds or 0.0, change.gap_seconds or 0.0) or None
         incident = _replace(incident, members=(*incident.members, member), worst_gap_seconds=gap)
+        winner = contender(change.holder)
+        if incident.cause is Cause.CRASH and winner is not None and winner.host in incident.hosts:
+            sentence = f"{incident.sentence}; it was started anew"
+            incident = _replace(incident, cause=Cause.RESTART_IN_PLACE, sentence=sentence)
         if change.change in _ENDS or change.change is ChangeType.DELETED:
             del self._of[clue.key]
             self._open[number].discard(clue.key)
@@ -92,6 +108,18 @@ class GoingOn:
                 incident = _replace(incident, ended=change.at)
         self._incidents[number] = self._news[number] = incident
         return True
+
+    def cut(self, at: datetime) -> None:
+        """What comes after that moment belongs to none of them: each ended then, or goes on."""
+        self._cut |= {number: at for number, one in self._incidents.items() if one.began <= at}
+
+    def _is_over(self, number: str, key: ObjectName) -> None:
+        """A Lease of it has a holder again, after a time that nobody can tell about."""
+        del self._of[key]
+        self._open[number].discard(key)
+        if not self._open[number]:
+            one = _replace(self._incidents[number], ended=self._cut[number])
+            self._incidents[number] = self._news[number] = one
 
     def review(self, now: datetime) -> list[Incident]:
         """Return what changed, and settle what an earlier run left."""
@@ -118,6 +146,7 @@ class GoingOn:
 
     def _forget(self, number: str) -> None:
         del self._incidents[number]
+        self._cut.pop(number, None)
         for key in self._open.pop(number):
             if self._of.get(key) == number:
                 del self._of[key]
@@ -237,7 +266,11 @@ class Casebook:
         clue = self._writers.note(clue)
         change, key = clue.change, clue.key
         episode = self._latest.get(key)
-        if episode is not None and episode.takes(clue):
+        if episode is not None and episode.cut_at is not None:
+            episode.is_over = True
+            del self._latest[key]
+            self._touch(episode, change.observed_at)
+        elif episode is not None and episode.takes(clue):
             episode.add(clue)
             self._touch(episode, change.observed_at)
             if episode.kind is Kind.HEARTBEAT and not episode.open:
@@ -262,7 +295,17 @@ class Casebook:
 
     def missed(self, missed: MissedTime) -> None:
         """Nobody watched in that time, or more is known of it now."""
-        self._judge_again(self._known.missed(missed))
+        found = self._known.missed(missed)
+        if found.hosted:
+            self._end_before(found.since)
+        self._judge_again(found)
+
+    def _end_before(self, at: datetime) -> None:
+        """What went on when the Lease API stood still takes nothing that comes after."""
+        self._going_on.cut(at)
+        for episode in self._latest.values():
+            if episode.open and episode.last.change.at <= at:
+                episode.cut_at = episode.cut_at or at
 
     def _judge_again(self, found: Break) -> None:
         """Forget the judgements that a time without a watch may change."""
@@ -337,21 +380,13 @@ class Casebook:
         pause = BETWEEN_REVIEWS * (1 + len(self._episodes) / EPISODES_A_SECOND)
         return max(due, self._reviewed_at + pause)
 
-    def restore(
-        self, incidents: Iterable[Incident], stopped_at: datetime | None = None
-    ) -> list[Incident]:
-        """Go on with the incidents that were open at the last stop. Returns those that are over:
-        a Lease API that stopped with us ends them, for nobody can tell what came next.
-        """
+    def restore(self, incidents: Iterable[Incident], stopped_at: datetime | None = None) -> None:
+        """Go on with the incidents that were open at the last stop."""
+        self._going_on.restore(incidents)
         if stopped_at is not None:
             self._known.stopped(stopped_at)
-        if stopped_at is None or not self._hosted:
-            self._going_on.restore(incidents)
-            return []
-        return [
-            _replace(one, settled=True, ended=one.ended or max(stopped_at, one.began))
-            for one in incidents
-        ]
+            if self._hosted:
+                self._going_on.cut(stopped_at)
 
     @property
     def breaks(self) -> list[Break]:

@@ -258,6 +258,8 @@ class Episode:
         self.key = clue.key
         self.clues = [clue]
         self.open = clue.change.change in _GAPS
+        self.cut_at: datetime | None = None  # nobody can tell what came after
+        self.is_over = False  # somebody holds it again, since then
         self._begin()
 
     def begin_with(self, birth: Clue) -> None:
@@ -303,6 +305,8 @@ class Episode:
     @property
     def ended_at(self) -> datetime | None:
         """When it was over: nobody is without a Lease that was deleted."""
+        if self.is_over:
+            return self.cut_at
         over = not self.open or self.last.change.change is ChangeType.DELETED
         return self.last.change.at if over else None
 

@@ -134,7 +134,7 @@ class Break:
         return self.hosted or (self.wrote is not None and self.wrote < HARDLY)
 
     def overlaps(self, since: datetime, until: datetime) -> bool:
-        return since < (self.until or until) and self.since < until
+        return since <= (self.until or until) and self.since < until
 
 
 class Knowledge:

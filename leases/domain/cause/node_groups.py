@@ -44,7 +44,7 @@ def dead_nodes(left: list[Judged]) -> list[Group]:
         if not there:
             continue
         sure = [one for one in there if one.verdict.cause is Cause.NODE_DOWN]
-        lost = [one for one in there if one.episode.opening is ChangeType.EXPIRED]
+        lost = [one for one in there if one.episode.opening is ChangeType.EXPIRED and not one.gap]
         if not sure and len(lost) < 2:
             continue
         for chain in chains(sure or lost, NODE_GAP, lambda one: one.lost_at):

@@ -19,6 +19,7 @@ from leases.domain.change import ChangeType
 # A deletionTimestamp is the end of the grace period.
 GRACE_PERIOD = timedelta(seconds=35)
 LATELY = timedelta(seconds=150)  # before a loss, in which its renewals tell more
+JUST_BEFORE = timedelta(seconds=30)
 BY_SIGNAL = 128  # exit codes from here on: another one killed it
 # These are told by what was written last, not by when somebody wrote.
 _SILENT = (
@@ -68,15 +69,25 @@ def _may_be_other(scene: Scene, verdict: Verdict, gap: Break | None) -> bool:
     late before it was lost.
     """
     episode = scene.episode
-    if verdict.cause is Cause.PARTITION:
-        since = max(episode.lost_at, EARLIEST + LATELY) - LATELY
-        return scene.known.unwatched(since, episode.at) is not None
     loser = episode.loser
+    if verdict.cause in (Cause.PARTITION, Cause.STARVED):
+        return _began_lately(scene, LATELY)
     if verdict.cause is Cause.GRACEFUL_STOP and loser is not None and not loser.is_pod:
-        return gap is not None  # no template: nobody saw whether its whole set was rolled out
+        # No template: nobody saw whether its whole set was rolled out.
+        return gap is not None or _began_lately(scene, JUST_BEFORE)
     ended = (one.exit_code for one in scene.live if one.exited_at is not None)
     killed = any(code is not None and code >= BY_SIGNAL for code in ended)
-    return gap is not None and verdict.cause in _PROCESS and not killed
+    if verdict.cause not in _PROCESS or killed:
+        return False
+    return gap is not None or _began_lately(scene, JUST_BEFORE)
+
+
+def _began_lately(scene: Scene, before: timedelta) -> bool:
+    """Whether we began to watch so shortly before the loss, or after it."""
+    episode = scene.episode
+    since = max(episode.lost_at, EARLIEST + before) - before
+    breaks = (one for one in scene.known.breaks if one.since > EARLIEST)
+    return any(one.overlaps(since, episode.at) for one in breaks)
 
 
 def nobody_watched(gap: Break, now: datetime, lease: str, last: Clue) -> Verdict:

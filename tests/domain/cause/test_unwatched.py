@@ -189,3 +189,22 @@ async def test_nothing_is_measured_across_a_pause() -> None:
 
 def clue_intervals(board: Board, index: int) -> list[float]:
     return samples(board.of(index).intervals)
+
+
+async def test_what_went_on_when_the_lease_api_stood_still_ends_there() -> None:
+    cluster = Cluster()
+    board = watching(cluster, 30, hosted=True)
+    cluster.holders[2].silent = 31.0 + DAY
+    board.until(60)
+    assert [one.ended for one in board.incidents] == [None]
+    cluster.off()
+    board.stands_still(61.0)
+    cluster.holders[2].silent = board.now
+    cluster.back(board.now)
+    board.until(board.now + 100)
+    board.stop()
+    (before,) = [one for one in board.incidents if one.began < after(58)]
+    (incident,) = across(board, 61)
+    assert before.ended is not None
+    assert before.ended <= after(60.5)
+    assert incident.cause is Cause.API_OUTAGE
