@@ -76,7 +76,7 @@ def _may_know(request: HttpRequest) -> bool:
 
 
 def _of_cluster(cluster: WatchedCluster) -> str:
-    connection = cluster.store.connection
+    connection = cluster.connection
     return f"cluster {cluster.name}: {connection.state.value}. {connection.detail}".strip()
 
 

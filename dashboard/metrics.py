@@ -284,7 +284,8 @@ def _watch(clusters: Iterable[WatchedCluster]) -> Iterator[Metric]:
         ((cluster.name, int(cluster.synced)) for cluster in clusters),
     )  # fmt: skip
     yield _gauge(
-        "seconds_behind", "How long after its renewTime a renewal arrives: the median of the last.",
+        "seconds_behind",
+        "How old the newest event taken is while more wait; else how late renewals arrive.",
         ((name, stand.behind_seconds) for name, stand in stands),
     )  # fmt: skip
     yield _gauge(

@@ -9,13 +9,14 @@ from typing import Literal
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 
+from dashboard import clock
 from dashboard.config import ClusterSpec
 from leases.domain.figures import DEFAULT_ABANDONED_AFTER
 from leases.domain.kind import NODE_LEASES, Kind
 from leases.domain.lease import Node, ObjectName
 from leases.domain.phase import Phase
 from leases.domain.steady_clock import Jump, moved
-from leases.domain.watched_times import ConnectionState
+from leases.domain.watched_times import Connection, ConnectionState
 from leases.kube.cluster_source import SourceKind
 from leases.kube.lease_client import LeaseClient
 from leases.tracking.renewals import RenewalLog
@@ -72,14 +73,20 @@ class WatchedCluster:
     def embedded(self) -> bool:
         return self.source.kind is SourceKind.EMBEDDED
 
+    @property
+    def connection(self) -> Connection:
+        """What a reader is told of the watch: behind is not live."""
+        return self.store.connection.shown(clock.now())
+
     def as_of(self, now: datetime) -> datetime:
         """The moment of what we know of the cluster: see Connection.as_of."""
         return self.store.connection.as_of(now)
 
     def read_at(self, now: datetime) -> datetime | None:
         """When what we know was true; None when nothing was read yet, by an earlier run either."""
-        live = self.store.connection.state is ConnectionState.LIVE
-        return now if live else self.store.connection.heard_at or self.store.heard_at
+        told = self.store.connection.shown(now)
+        live = told.state is ConnectionState.LIVE
+        return now if live else told.heard_at or self.store.heard_at
 
     @property
     def lease_count(self) -> int:

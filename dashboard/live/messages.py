@@ -99,11 +99,12 @@ def connection_item(
     """The state of the watch, and the moment up to which its data is known (`as_of`); `problem` is
     that of history.
     """
+    told = connection.shown(now)
     return {
-        "state": connection.state.value,
-        "since": connection.since.timestamp(),
-        "as_of": connection.as_of(now).timestamp(),
-        "detail": connection.detail,
+        "state": told.state.value,
+        "since": told.since.timestamp(),
+        "as_of": told.as_of(now).timestamp(),
+        "detail": told.detail,
         "behind_seconds": connection.behind_seconds,
         "events_per_second": round(events_per_second, 1),
         "problem": problem or "",

@@ -201,7 +201,7 @@ _numbers = count()
 
 
 def is_live(connection: Connection) -> bool:
-    return connection.state is ConnectionState.LIVE
+    return connection.state is ConnectionState.LIVE and not connection.is_behind
 
 
 class PageReader:

@@ -317,7 +317,7 @@ class ClusterMenu:
         """Draw what changed since the last look."""
         fresh: dict[str, str] = {}
         for name, store in self._stores.items():
-            connection, leases = store.connection, count_leases(store)
+            connection, leases = store.connection.shown(now), count_leases(store)
             stamp = (connection.state, connection.since, leases, now.date())
             if self._stamps.get(name) != stamp:
                 self._stamps[name] = stamp

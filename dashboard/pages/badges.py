@@ -80,7 +80,7 @@ def badge_state(badge: Badge, cluster: WatchedCluster | None, now: datetime) -> 
     if cluster is not None and cluster.store.known:
         as_of = cluster.read_at(now)
         state, words, counts = _read(badge, cluster)
-    live = cluster is not None and cluster.store.connection.state is ConnectionState.LIVE
+    live = cluster is not None and cluster.store.connection.shown(now).state is ConnectionState.LIVE
     return BadgeState(
         label=shortened(name, MAX_LABEL),
         state=state if as_of else UNKNOWN,

@@ -82,7 +82,7 @@ def summary(watched: ClusterFeed, now: datetime) -> Overview:
     day = last_day(sum(numbers), activity, elections, now)
     return Overview(
         cluster=cluster,
-        connection=store.connection,
+        connection=store.connection.shown(now),
         kpis=kpis(cluster, counts, day, known=store.known, excused=excused),
         attention=lines[:ATTENTION],
         more=max(0, len(lines) - ATTENTION),

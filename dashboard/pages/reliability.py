@@ -19,6 +19,7 @@ from dashboard.access.guards import ClusterRequest, check_edit, viewer_required
 from dashboard.charts.bars import DayBars, day_bars
 from dashboard.parts import responses, url_parameters
 from dashboard.parts.formatting import age, counted, when
+from dashboard.parts.key_figures import Measure, lease_measures
 from dashboard.parts.lease_filter import PAGE_SIZE
 from dashboard.parts.lease_row import lease_url
 from dashboard.parts.list_controls import ListLinks
@@ -31,6 +32,7 @@ from leases.domain.figures import (
     allowed_share,
     budget_left,
     first_day,
+    is_at_risk,
     misses,
     next_first_day,
     start_of,
@@ -134,7 +136,8 @@ FIELDS = ("cluster", "period", "from", "until", "namespace", "name", "objective"
           "held_percent", "gap_seconds", "budget_left_seconds", "watched_seconds",
           "unwatched_seconds", "handovers", "failovers", "near_misses")  # fmt: skip
 MISSED, MET, NO_DATA = "missed", "met", "no data"
-SHAPES = {MISSED: "expired", MET: "held", NO_DATA: "untimed"}
+AT_RISK, ON_COURSE = "at risk", "on course"  # of a period that goes on
+SHAPES = {MISSED: "expired", AT_RISK: "late", MET: "held", ON_COURSE: "held", NO_DATA: "untimed"}
 
 
 class ReliabilityLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -150,15 +153,21 @@ class ReliabilityLine(msgspec.Struct, frozen=True, kw_only=True):
     gap: str
     budget: str
     over: bool
+    measures: Mapping[str, Measure]
     unwatched: str
     bars: DayBars
     says: str
 
 
-def state_of(totals: Totals, objective: float) -> str:
+def state_of(totals: Totals, objective: float, remaining: float = 0.0) -> str:
+    """`remaining`: seconds of the period that are still to come."""
     if totals.watched_seconds <= 0:
         return NO_DATA
-    return MISSED if misses(totals, objective) else MET
+    if misses(totals, objective, remaining):
+        return MISSED
+    if remaining <= 0:
+        return MET
+    return AT_RISK if is_at_risk(totals, objective) else ON_COURSE
 
 
 def held_percent(totals: Totals) -> str:
@@ -170,11 +179,17 @@ def held_percent(totals: Totals) -> str:
     return f"{min(99_999, int((1 - totals.lost_share) * 100_000)) / 1000:.3f} %"
 
 
-def budget_text(totals: Totals, objective: float) -> str:
+def budget_text(totals: Totals, objective: float, remaining: float = 0.0) -> str:
     if totals.watched_seconds <= 0:
         return ""
-    left = budget_left(totals, objective)
+    left = budget_left(totals, objective, remaining)
     return age(left) if left >= 0 else f"{age(-left)} over"
+
+
+def remaining_seconds(period: Period, since: date, now: datetime) -> float:
+    """How much of a period is still to come; 0 once it is over."""
+    end = start_of(next_first_day(period, since))
+    return max(0.0, (end - now).total_seconds())
 
 
 def last_days(now: datetime) -> list[date]:
@@ -188,13 +203,16 @@ def line(
     days: Mapping[date, Totals],
     *,
     objective: float,
+    remaining: float,
     url: str,
     now: datetime,
+    since: datetime,
 ) -> ReliabilityLine:
-    totals, state = one.totals, state_of(one.totals, objective)
+    totals, state = one.totals, state_of(one.totals, objective, remaining)
     known = [days.get(day, Totals()) for day in last_days(now)]
     shares = [day.lost_share if day.watched_seconds > 0 else None for day in known]
-    missed = sum(misses(day, objective) for day in known)
+    left = [*[0.0] * (DAYS - 1), remaining_seconds(Period.DAY, now.date(), now)]
+    missed = sum(misses(day, objective, rest) for day, rest in zip(known, left, strict=True))
     blind = shares.count(None)
     return ReliabilityLine(
         key=one.key,
@@ -205,8 +223,9 @@ def line(
         held=held_percent(totals),
         totals=totals,
         gap=age(totals.gap_seconds) if totals.gap_seconds > 0 else "",
-        budget=budget_text(totals, objective),
+        budget=budget_text(totals, objective, remaining),
         over=state == MISSED,
+        measures=lease_measures(one.key, since, one.until),
         unwatched=age(totals.unwatched_seconds) if totals.unwatched_seconds >= 1 else "",
         bars=day_bars(shares, allowed_share(objective)),
         says=f"Last {DAYS} days: {counted(missed, 'day')} missed the objective, "
@@ -215,7 +234,12 @@ def line(
 
 
 def item(
-    cluster: str, period: Period, since: date, one: PeriodTotals, objective: float
+    cluster: str,
+    period: Period,
+    since: date,
+    one: PeriodTotals,
+    objective: float,
+    remaining: float = 0.0,
 ) -> dict[str, Any]:
     totals = one.totals
     watched = totals.watched_seconds > 0
@@ -227,10 +251,10 @@ def item(
         one.key.namespace,
         one.key.name or None,
         objective,
-        state_of(totals, objective).replace(" ", "_"),
+        state_of(totals, objective, remaining).replace(" ", "_"),
         round(100 * (1 - totals.lost_share), 6) if watched else None,
         round(totals.gap_seconds, 3),
-        round(budget_left(totals, objective), 3) if watched else None,
+        round(budget_left(totals, objective, remaining), 3) if watched else None,
         round(totals.watched_seconds, 3),
         round(totals.unwatched_seconds, 3),
         totals.handovers,
@@ -279,18 +303,25 @@ def reliability(request: ClusterRequest, cluster: str) -> HttpResponseBase:
         since,
         Scope(wanted.by),
         objective=objective,
+        remaining=remaining_seconds(period, since, now),
         namespace=wanted.namespace,
         name=wanted.lease if wanted.by == Scope.LEASE else "",
     )
     if answer_as == "csv":
-        lines = csv(item(cluster, period, since, one, objective) for one in found.all())
+        lines = csv(
+            item(cluster, period, since, one, objective, found.remaining_of(one.key))
+            for one in found.all()
+        )
         name = f"{cluster}-reliability-{period.value}-{since.isoformat()}-{wanted.by}.csv"
         kind = "text/csv; charset=utf-8"
         return responses.stream(request, lines, content_type=kind, filename=name)
     page, place = wanted.page_of(found.total)
     shown = found.part(place)
     if answer_as == "json":
-        items = [item(cluster, period, since, one, objective) for one in shown]
+        items = [
+            item(cluster, period, since, one, objective, found.remaining_of(one.key))
+            for one in shown
+        ]
         following = responses.next_page_url(
             request, number=page, limit=wanted.limit, total=found.total
         )
@@ -388,6 +419,8 @@ def _found(
             one,
             days[one.key],
             objective=objective,
+            remaining=found.remaining_of(one.key),
+            since=start_of(since),
             url=links.url(by="lease", namespace=one.key.namespace) if of_namespace else "",
             now=now,
         )
@@ -395,31 +428,37 @@ def _found(
     ]
     name = "" if of_namespace else wanted.lease
     if name and not wanted.namespace:
-        whole = found.sum()
+        whole, remaining = found.sum(), found.remaining * found.total
     else:
         whole = sum_of(cluster, period, since, ObjectName(wanted.namespace, name))
+        remaining = found.remaining_of(ObjectName(wanted.namespace, name))
     what = ("namespace",) if of_namespace else ("Lease",)
     return {
         "lines": lines,
         "total": found.total,
-        "sum": _sum(whole, objective) if whole else None,
-        "misses": f"{counted(found.missed, *what)} of {found.total:,} missed the objective",
+        "sum": _sum(whole, objective, remaining, start_of(since)) if whole else None,
+        "misses": f"{counted(found.missed, *what)} of {found.total:,} missed the objective"
+        + (f", {found.at_risk:,} at risk" if found.at_risk else ""),
         "without_data": counted(found.without_data, *what) if found.without_data else "",
         "until": _until(whole, next_first_day(period, since), now) if whole else "",
     }
 
 
-def _sum(whole: PeriodTotals, objective: float) -> dict[str, Any]:
+def _sum(
+    whole: PeriodTotals, objective: float, remaining: float, since: datetime
+) -> dict[str, Any]:
     totals = whole.totals
-    state = state_of(totals, objective)
+    state = state_of(totals, objective, remaining)
     return {
         "held": held_percent(totals),
         "missed": state == MISSED,
+        "state": state,
         "gap": age(totals.gap_seconds) if totals.gap_seconds > 0 else "none",
-        "budget": budget_text(totals, objective) or "no data",
+        "budget": budget_text(totals, objective, remaining) or "no data",
         "totals": totals,
         "watched": age(totals.watched_seconds) if totals.watched_seconds > 0 else "",
         "unwatched": age(totals.unwatched_seconds) if totals.unwatched_seconds >= 1 else "",
+        "measures": lease_measures(whole.key, since, whole.until),
     }
 
 

@@ -3,23 +3,70 @@
 Only Leases that somebody holds are good news; no Leases, no holders and no connection are neutral.
 """
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from urllib.parse import urlencode
 
 import msgspec
 from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 
 from dashboard.charts.bars import unwatched_hours
 from dashboard.parts.formatting import age, counted, percent, thousands
 from leases.domain.change import HOLDER_CHANGES
 from leases.domain.kind import Kind
+from leases.domain.lease import ObjectName
 from leases.domain.phase import Phase
 from leases.domain.watched_times import ConnectionState, UnwatchedTime
 from leases.history.activity import HOUR, HOURS, Activity, WatchedLately
+from leases.tracking.observation import open_gap
 from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Tracked
+from leases.wire.microtime import format_microtime
+
+
+class Measure(msgspec.Struct, frozen=True):
+    """Which figure an element shows, of what, and over which time.
+
+    The page carries it, so that a reader, or a test, can compare it with the same figure elsewhere.
+    """
+
+    figure: str
+    of: str  # `election`, `namespace:x`, `lease:x/y`; empty: everything
+    since: datetime
+    until: datetime
+
+    def __str__(self) -> str:
+        return self.__html__()
+
+    def __html__(self) -> SafeString:
+        """The attributes of the element whose text is the figure."""
+        span = f"{format_microtime(self.since)}/{format_microtime(self.until)}"
+        return format_html(
+            'data-measure="{}" data-of="{}" data-span="{}"', self.figure, self.of, span
+        )
+
+    def of_what(self, figure: str, of: str) -> Measure:
+        return Measure(figure, of, self.since, self.until)
+
+
+def lease_measures(key: ObjectName, since: datetime, until: datetime) -> dict[str, Measure]:
+    """The figures of one Lease, for its row or page."""
+    of = (
+        f"lease:{key}"
+        if key.name
+        else f"namespace:{key.namespace}"
+        if key.namespace
+        else "election"
+    )
+    return {
+        name: Measure(name, of, since, until)
+        for name in ("unheld", "handovers", "failovers", "unwatched", "held", "changes")
+    }
 
 
 class WatchedDay(msgspec.Struct, frozen=True):
@@ -28,6 +75,8 @@ class WatchedDay(msgspec.Struct, frozen=True):
     since: datetime | None
     blind: tuple[UnwatchedTime, ...]
     never: bool
+    start: datetime
+    until: datetime
 
     @property
     def spans(self) -> list[tuple[datetime, datetime]]:
@@ -59,7 +108,7 @@ def watched_day(watched: WatchedLately, now: datetime) -> WatchedDay:
     watched_seconds = (now - start).total_seconds() - sum(span.seconds for span in blind)
     never = bool(blind) and watched_seconds < 1.0
     since = blind[0].until if blind and blind[0].ended is None and not never else None
-    return WatchedDay(since, blind, never)
+    return WatchedDay(since, blind, never, start, now)
 
 
 def unwatched_by_hour(watched: WatchedLately, now: datetime) -> list[str]:
@@ -77,7 +126,6 @@ KIND_WORDS = {
     Kind.UNKNOWN: ("of unknown kind", "of unknown kind"),
 }
 NAMED_KINDS = 2  # kinds that a caption names
-DAY = timedelta(days=1)
 
 
 class Kpi(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,6 +138,7 @@ class Kpi(msgspec.Struct, frozen=True, kw_only=True):
     phase: str = ""
     bad: bool = False
     figure: str = ""
+    measure: Measure | None = None
 
 
 class Day(msgspec.Struct, frozen=True):
@@ -111,13 +160,8 @@ def by_phase(counts: Counts, phase: Phase) -> int:
 def last_day(changes: int, activity: Activity, elections: Sequence[Tracked], now: datetime) -> Day:
     """Sum up a day: its changes of holder, its gaps, and the gaps that are still open."""
     watched = watched_day(activity.watched, now)
-    start = watched.since or now - DAY
-    still_open = sum(
-        max(0.0, (now - max(t.gap_since, start)).total_seconds())
-        for t in elections
-        if t.gap_since and not t.excused
-    )
-    return Day(changes, activity.gap_seconds(Kind.ELECTION, now) + still_open, watched)
+    open_gaps = filter(None, map(open_gap, elections))
+    return Day(changes, activity.unheld.seconds(now, open_gaps), watched)
 
 
 def with_elections(counts: Counts, elections: Iterable[Tracked]) -> Counts:
@@ -158,18 +202,21 @@ def kpis(
     now = counted_kpis(cluster, counts, excused)
     history = reverse("history", args=[cluster])
     holder_changes = "&".join(f"change={change.value}" for change in HOLDER_CHANGES)
+    start, end = day.watched.start, day.watched.until
     lately: tuple[Kpi, ...] = (
         Kpi(
             label="Holder changes, 24 h",
             value=((thousands(day.changes), ""),),
             detail=day.watched.caption("of elections"),
             url=f"{history}?kind=election&{holder_changes}",
+            measure=Measure("holder-changes", "election", start, end),
         ),
         Kpi(
             label="Without holder, 24 h",
             value=_units(age(day.gap_seconds)) if day.gap_seconds else (("0", "s"),),
             detail=day.watched.caption("elections, summed"),
             url=f"{history}?kind=election&change=expired&change=released",
+            measure=Measure("unheld", "election", start, end),
         ),
     )
     if day.watched.never and not (day.changes or day.gap_seconds):

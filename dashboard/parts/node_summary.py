@@ -86,7 +86,7 @@ def nodes_view(watched: ClusterFeed, now: datetime) -> NodesView:
     total = sum(counts.values())
     return NodesView(
         cluster=store.cluster,
-        connection=store.connection,
+        connection=store.connection.shown(now),
         known=store.known,
         counts=shown,
         total=total,

@@ -84,10 +84,12 @@ def items(
 
 def unless_live(known: WatchedCluster, now: datetime) -> dict[str, Any]:
     """The fields that say since when an answer may be outdated; none while the watch is live."""
-    state = known.store.connection.state
-    if state is ConnectionState.LIVE:
+    told = known.store.connection.shown(now)
+    if told.state is ConnectionState.LIVE:
         return {}
-    return {"as_of": microtime_or_none(known.read_at(now)), "connection": state.value}
+    behind = {"behind_seconds": round(told.lag_seconds, 3)} if told.lag_seconds else {}
+    as_of = microtime_or_none(known.read_at(now))
+    return {"as_of": as_of, "connection": told.state.value} | behind
 
 
 def next_page_url(request: ClusterRequest, *, number: int, limit: int, total: int) -> str | None:

@@ -16,7 +16,7 @@ merge.Updater, k8s.io/apimachinery/pkg/apis/meta/v1 ManagedFieldsEntry.
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
 import msgspec
@@ -151,6 +151,8 @@ HOLDER_CHANGES = (ChangeType.ACQUIRED, ChangeType.TAKEN_OVER, ChangeType.REPLACE
 # client-go adds one to leaseTransitions when somebody acquires, and at no other time.
 COUNTED_ONCE = frozenset({*HOLDER_CHANGES, ChangeType.RESTARTED})
 _END_A_GAP = COUNTED_ONCE | {ChangeType.RECOVERED}
+# A Lease that is made anew later than this after its deletion was installed anew: no gap.
+REMADE_WITHIN = timedelta(hours=1)
 # Each happens once to a Lease, whichever write shows it.
 ONCE = frozenset({ChangeType.CREATED, ChangeType.DELETED})
 
@@ -204,7 +206,7 @@ def appeared(
     renewed_at: datetime | None = None,
 ) -> Change:
     """Make `created`. `gap_since`: when the earlier Lease of this name was last validly held."""
-    if holder is None or seen.inferred:
+    if holder is None or seen.inferred or (gap_since and at - gap_since > REMADE_WITHIN):
         gap_since = None
     change = _make_change(
         ChangeType.CREATED, cluster, lease, kind, seen, at, holder=holder, gap_since=gap_since

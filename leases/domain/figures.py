@@ -11,18 +11,22 @@ Two kinds of Leases are: those that are vacant for long, and those that were nev
 by a holder who came and expired nor by anybody at all. A heartbeat is never abandoned, because its
 end tells of a stopped node, and a vacant lock is only free.
 
-Time that nobody watched is neither good nor bad: it is counted apart. So is time in which nobody
-needed to hold the Lease: an admin said that it may be vacant, or it was abandoned before the range.
+Time that nobody watched is neither good nor bad: it is counted apart. Time in which nobody needed
+to hold the Lease is not counted: it is a lock, it was abandoned by then, or an admin said that it
+may be vacant. A hand-over is a term that came from another holder, also if the Lease was deleted
+and made anew in between. Every page, metric and export takes its figures from `totals_in`.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from enum import StrEnum
 from itertools import chain
 from math import ceil
 from statistics import median
+from typing import Any
 
 import msgspec
 
@@ -31,7 +35,9 @@ from leases.domain.holder_identity import split_holder
 from leases.domain.kind import Kind
 from leases.domain.phase import Phase
 from leases.domain.steady_clock import EARLIEST, plus
-from leases.domain.terms import Gap, Life, PastPhase, Term, fold, seconds_within
+from leases.domain.terms import Gap, Life, PastPhase, Term, fold
+
+Span = tuple[datetime, datetime]
 
 
 class Statistics(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -40,43 +46,44 @@ class Statistics(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     terms: int
     longest: float | None
     median: float | None
-    held: float  # in the range, without gaps
-    leaderless: float  # in the range; for a holder: after its terms
-    handovers: int  # for a holder: those it made
+    measured: int  # hand-overs with a length: none of it was unwatched, and the Lease was free
     handover_p50: float | None  # from the old holder's last renewal to the new one's first write
     handover_p95: float | None
 
 
 def statistics(
-    lives: Iterable[Life], *, since: datetime, until: datetime, holder: str | None = None
+    life: Life,
+    *,
+    since: datetime,
+    until: datetime,
+    blind: Sequence[Span] = (),
+    held_for: float | None = None,
 ) -> Statistics:
-    """Return the statistics of these Leases, or of one holder's part in them."""
-    terms: list[Term] = []
-    gaps: list[Gap] = []
-    times: list[float] = []
-    for life in lives:
-        mine = [term for term in life.terms if holder in (None, term.holder)]
-        terms += [
-            term
-            for term in mine
-            if term.since < until and (term.until is None or term.until > since)
-        ]
-        gaps += [gap for gap in life.gaps if holder in (None, gap.holder)]
-        gaps += [gap for term in mine for gap in term.gaps]
-        times += _handovers(life, since, until, holder)
-    lengths = [((term.until or until) - term.since).total_seconds() for term in terms]
-    inside = sum(seconds_within(term, since, until) for term in terms)
-    paused = sum(seconds_within(gap, since, until) for term in terms for gap in term.gaps)
+    """Return the statistics of a Lease. Nobody watched in the times of `blind`.
+
+    `held_for`: how long the open term lasts; None: as long as its start says.
+    """
+    terms = [
+        term
+        for term in life.terms
+        if term.since < until and (term.until is None or term.until > since)
+    ]
+    lengths = [_length(term, until, held_for) for term in terms]
+    times = _handover_times(life, since, until, blind)
     return Statistics(
         terms=len(terms),
         longest=max(lengths, default=None),
         median=median(lengths) if lengths else None,
-        held=inside - paused,
-        leaderless=sum(seconds_within(gap, since, until) for gap in gaps),
-        handovers=len(times),
+        measured=len(times),
         handover_p50=percentile(times, 50),
         handover_p95=percentile(times, 95),
     )
+
+
+def _length(term: Term, until: datetime, held_for: float | None) -> float:
+    if term.until is None and held_for is not None:
+        return held_for
+    return ((term.until or until) - term.since).total_seconds()
 
 
 def percentile(values: Sequence[float], percent: int) -> float | None:
@@ -86,18 +93,22 @@ def percentile(values: Sequence[float], percent: int) -> float | None:
     return sorted(values)[max(0, ceil(len(values) * percent / 100) - 1)]
 
 
-def _handovers(life: Life, since: datetime, until: datetime, holder: str | None) -> list[float]:
-    """Return the seconds that each hand-over in the range took, of this holder or of all."""
-    came = {term.since: term.holder for term in life.terms}
-    return [
-        (gap.until - (gap.renewed_at or gap.since)).total_seconds()
-        for gap in life.gaps
-        if gap.until is not None
-        and gap.ended_by in HOLDER_CHANGES
-        and since <= gap.until < until
-        and gap.holder is not None
-        and holder in (None, came.get(gap.until))
+def _handovers(life: Life, since: datetime, until: datetime) -> list[Term]:
+    """Return the terms that began in the range and came from another holder."""
+    return [term for term in life.terms if since <= term.since < until and term.is_handover]
+
+
+def _handover_times(
+    life: Life, since: datetime, until: datetime, blind: Sequence[Span]
+) -> list[float]:
+    """Return the seconds that each hand-over in the range took, if all of it was watched."""
+    before = {gap.until: gap.renewed_at or gap.since for gap in life.gaps}
+    waits = [
+        (before[term.since], term.since)
+        for term in _handovers(life, since, until)
+        if term.since in before
     ]
+    return [_seconds([wait]) for wait in waits if not _clipped(blind, wait)]
 
 
 _COMES_AND_GOES = (*HOLDER_CHANGES, ChangeType.EXPIRED)
@@ -269,7 +280,6 @@ def start_of(day: date) -> datetime:
     return datetime.combine(day, time(), UTC)
 
 
-Span = tuple[datetime, datetime]
 NO_DATA = -1.0  # the share of time that was lost if none was watched
 _ROUNDING = 1e-9
 
@@ -313,33 +323,156 @@ def totals_of(
     until: datetime,
     blind: Sequence[Span] = (),
     may_be_vacant: Sequence[Span] = (),
-    abandoned: bool = False,
+    abandoned_after: timedelta | None = None,
 ) -> Totals:
     """Count one Lease from `since` to before `until`.
 
     `changes` are those of the range, after those that define the state before it. The spans of
-    `blind` do not overlap each other, nor do those of `may_be_vacant`. `abandoned`: the Lease was
-    so before the range.
+    `blind` do not overlap each other, nor do those of `may_be_vacant`.
     """
-    life = fold(changes)
-    here = (since, until)
-    exists = _clipped(((one.since, one.until) for one in life.generations), here)
-    gaps = [*life.gaps, *chain.from_iterable(term.gaps for term in life.terms)]
-    lost = _clipped(((gap.since, gap.until) for gap in gaps), here)
-    unneeded = list(_unneeded(gaps, here, may_be_vacant, abandoned=abandoned))
-    counted = [one for one in changes if since <= one.at < until]
-    existed, needless = _watched(exists, blind), _watched(unneeded, blind)
-    return Totals(
-        gap_seconds=_watched(lost, blind) - needless,
-        watched_seconds=existed - needless,
-        unwatched_seconds=_seconds(exists) - existed,
-        handovers=sum(one.change in HOLDER_CHANGES for one in counted),
-        failovers=sum(one.change is ChangeType.TAKEN_OVER for one in counted),
+    if not changes:
+        return Totals()
+    return totals_in(
+        fold(changes),
+        changes[-1].kind,
+        since=since,
+        until=until,
+        blind=blind,
+        may_be_vacant=may_be_vacant,
+        abandoned_after=abandoned_after,
     )
 
 
-def misses(totals: Totals, objective: float) -> bool:
-    """Whether less than `objective` percent of the watched time had a holder."""
+def totals_in(
+    life: Life,
+    kind: Kind,
+    *,
+    since: datetime,
+    until: datetime,
+    blind: Sequence[Span] = (),
+    may_be_vacant: Sequence[Span] = (),
+    abandoned_after: timedelta | None = None,
+) -> Totals:
+    """Do the same for a folded life. All figures of a Lease in a range come from here."""
+    here = (since, until)
+    between = ((gap.since, gap.until) for gap in life.gaps if gap.after is ChangeType.DELETED)
+    exists = _clipped(chain(((one.since, one.until) for one in life.generations), between), here)
+    found = [(gap, _before(life, gap)) for gap in life.gaps]
+    found += [(gap, term.since) for term in life.terms for gap in term.gaps]
+    gaps = [
+        needed(
+            gap,
+            kind,
+            here,
+            held_since=held_since,
+            may_be_vacant=may_be_vacant,
+            abandoned_after=abandoned_after,
+        )
+        for gap, held_since in found
+    ]
+    lost = _watched([span for spans, _ in gaps for span in spans], blind)
+    needless = _watched([span for _, spans in gaps for span in spans], blind)
+    handovers, existed = _handovers(life, since, until), _watched(exists, blind)
+    return Totals(
+        gap_seconds=lost,
+        watched_seconds=existed - needless,
+        unwatched_seconds=_seconds(exists) - existed,
+        handovers=len(handovers),
+        failovers=sum(term.began is ChangeType.TAKEN_OVER for term in handovers),
+    )
+
+
+def unheld_seconds(gap: Gap, kind: Kind, here: Span, blind: Sequence[Span], **more: Any) -> float:
+    """Return how long one gap counts as without a holder in a range; `more` as for `needed`."""
+    return _watched(needed(gap, kind, here, **more)[0], blind)
+
+
+def needed(
+    gap: Gap,
+    kind: Kind,
+    here: Span,
+    *,
+    held_since: datetime | None,
+    may_be_vacant: Sequence[Span] = (),
+    abandoned_after: timedelta | None = None,
+) -> tuple[list[Span], list[Span]]:
+    """Return the parts of a gap inside a range in which somebody needed to hold the Lease, and the
+    others. `held_since`: when the holder came whose expiry began it.
+    """
+    whole = _clipped([(gap.since, gap.until)], here)
+    if kind is Kind.LOCK:
+        return [], whole
+    rest = []
+    at = None
+    if abandoned_after is not None:
+        at = _abandoned_at(gap, held_since, kind, abandoned_after)
+    if at is not None:
+        rest = _clipped([(at, None)], whole[0]) if whole else []
+        whole = [part for span in whole for part in _clipped([(EARLIEST, at)], span)]
+    if gap.vacant_since is None:
+        return whole, rest
+    marked = [
+        part
+        for span in whole
+        for vacant in _clipped([(gap.vacant_since, None)], span)
+        for part in _clipped(may_be_vacant, vacant)
+    ]
+    return [part for span in whole for part in _without(span, sorted(marked))], [*marked, *rest]
+
+
+def _without(span: Span, parts: Sequence[Span]) -> Iterable[Span]:
+    """Yield what is left of a span without these parts of it, which are in order."""
+    since, until = span
+    for start, end in parts:
+        if since < start < until:
+            yield since, start
+        since = max(since, end)
+    if since < until:
+        yield since, until
+
+
+def _before(life: Life, gap: Gap) -> datetime | None:
+    """Return when the holder came whose term a gap follows."""
+    index = bisect_right(life.terms, gap.since, key=lambda term: term.since)
+    return life.terms[index - 1].since if index else None
+
+
+def _abandoned_at(
+    gap: Gap, held_since: datetime | None, kind: Kind, threshold: timedelta
+) -> datetime | None:
+    """Return from when on nobody was expected to end a gap; None: somebody always was."""
+    if gap.vacant_since is not None:
+        held = gap.holder is not None or gap.vacant_since > gap.since
+        return abandoned_from(
+            Phase.VACANT,
+            kind,
+            since=gap.vacant_since,
+            renewed_at=gap.vacant_since if held else gap.renewed_at,
+            held_since=None,
+            threshold=threshold,
+        )
+    if gap.after is not ChangeType.EXPIRED:
+        return None
+    return abandoned_from(
+        Phase.EXPIRED,
+        kind,
+        since=gap.since,
+        renewed_at=gap.renewed_at,
+        held_since=held_since,
+        threshold=threshold,
+    )
+
+
+def misses(totals: Totals, objective: float, remaining: float = 0.0) -> bool:
+    """Whether less than `objective` percent of the watched time had a holder.
+
+    `remaining`: seconds of the period that are still to come; its whole budget must be spent.
+    """
+    return budget_left(totals, objective, remaining) < -_ROUNDING * _whole(totals, remaining)
+
+
+def is_at_risk(totals: Totals, objective: float) -> bool:
+    """Whether less than `objective` percent of the time watched so far had a holder."""
     return totals.lost_share > allowed_share(objective)
 
 
@@ -348,24 +481,16 @@ def allowed_share(objective: float) -> float:
     return (100 - objective) / 100 + _ROUNDING
 
 
-def budget_left(totals: Totals, objective: float) -> float:
+def budget_left(totals: Totals, objective: float, remaining: float = 0.0) -> float:
     """Return how many seconds without a holder the objective still allows; negative: too many.
 
-    It is measured by the time that was watched up to now.
+    The budget is that of the watched time and of the `remaining` seconds of the period.
     """
-    return totals.watched_seconds * (100 - objective) / 100 - totals.gap_seconds
+    return _whole(totals, remaining) * (100 - objective) / 100 - totals.gap_seconds
 
 
-def _unneeded(
-    gaps: Iterable[Gap], here: Span, may_be_vacant: Sequence[Span], *, abandoned: bool
-) -> Iterable[Span]:
-    for gap in gaps:
-        if abandoned and gap.since < here[0]:
-            yield from _clipped([(gap.since, gap.until)], here)
-        elif gap.vacant_since is not None:
-            vacant = _clipped([(max(gap.since, gap.vacant_since), gap.until)], here)
-            for span in vacant:
-                yield from _clipped(may_be_vacant, span)
+def _whole(totals: Totals, remaining: float) -> float:
+    return totals.watched_seconds + remaining
 
 
 def _clipped(spans: Iterable[tuple[datetime, datetime | None]], to: Span) -> list[Span]:

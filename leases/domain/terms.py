@@ -1,23 +1,25 @@
 """Fold the changes of one Lease name into terms and gaps, and its state at an instant.
 
 Spans are half-open: `since` is inside, `until` is not. Within a generation (one uid, from created
-to deleted) terms and gaps cover all time without overlap. Between generations there is no Lease,
-which is not a gap. The order of changes is right even if their times are not: a change dated before
-its predecessor, because our clock was set back, counts at the time of the predecessor.
+to deleted) terms and gaps cover all time without overlap. Between generations there is no Lease:
+that is a gap only if it named a holder, and the next one was seen to be created soon after.
+The order of changes is right even if their times are not: a change dated before its predecessor,
+because our clock was set back, counts at the time of the predecessor.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
-from datetime import datetime
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
 from enum import StrEnum
-from itertools import chain
 from operator import attrgetter
 from typing import TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
-from leases.domain.change import COUNTED_ONCE, Change, ChangeType
+from leases.domain.change import COUNTED_ONCE, REMADE_WITHIN, Change, ChangeType
+from leases.domain.lease import ObjectName
+from leases.domain.steady_clock import moved, plus, span
 
 # Changes that start a term; `created` only if it names a holder.
 STARTS = COUNTED_ONCE | {ChangeType.CREATED}
@@ -38,7 +40,8 @@ class Gap(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     since: datetime
     until: datetime | None  # None: goes on
-    after: ChangeType | None  # expired, released, created (without holder); None: unknown
+    # expired, released, created (without holder), deleted (and created anew); None: unknown
+    after: ChangeType | None
     holder: str | None  # who held it before
     ended_by: ChangeType | None  # None: goes on
     inferred: bool = False  # its start is inferred
@@ -63,6 +66,12 @@ class Term(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     inferred_since: datetime | None = None
     observed_at: datetime  # when we learned of its start
     ended_inferred: bool = False
+    previous: str | None = None  # who held it before, also if the Lease was deleted in between
+
+    @property
+    def is_handover(self) -> bool:
+        """Whether it came from another holder."""
+        return self.began is not None and self.previous not in (None, self.holder)
 
 
 class Generation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -79,12 +88,6 @@ class Life(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     terms: tuple[Term, ...] = ()
     gaps: tuple[Gap, ...] = ()  # between terms; a term holds those inside it
     reconfigurations: tuple[Change, ...] = ()
-
-
-def seconds_within(span: Term | Gap, since: datetime, until: datetime) -> float:
-    """Return how long a span lasts inside a range."""
-    end = until if span.until is None else min(span.until, until)
-    return max(0.0, (end - max(span.since, since)).total_seconds())
 
 
 def fold(changes: Iterable[Change]) -> Life:
@@ -107,6 +110,8 @@ class _Folding:
         self._term: Term | None = None
         self._gap: Gap | None = None  # with an open term: it expired and may recover
         self._now: datetime | None = None
+        self._last_holder: str | None = None
+        self._death: Gap | None = None  # between the last two generations, if it was a gap
 
     def take(self, change: Change) -> None:
         if change.uid in self._dead:
@@ -119,13 +124,15 @@ class _Folding:
             self._reconfigurations.append(change)
         if kind is ChangeType.DELETED:
             self._end(change, at)
-            self._die(at)
+            self._die(at, change.previous_holder)
         elif kind is ChangeType.RELEASED or (kind in STARTS and change.holder is None):
             self._end(change, at)
+            self._close_death(change, at)
             self._vacate(change, at, holder=change.previous_holder)
         elif kind in STARTS:
             self._end(change, at)
             self._close_gap(at, kind)
+            self._close_death(change, at)
             self._open(change, at, began=kind, missed=change.missed)
         elif kind is ChangeType.EXPIRED:
             # A holder whose end is known already may expire later than that.
@@ -153,16 +160,28 @@ class _Folding:
         if self._uid == change.uid:
             return
         if self._uid is not None:
+            holder = self._term.holder if self._term is not None else None
             self._end(change, at, ended=ChangeType.DELETED)
-            self._die(at)
+            self._die(at, holder)
         if change.change is ChangeType.DELETED:
             return
         self._uid = change.uid
         born = change.change is ChangeType.CREATED and not change.inferred
         self._generations.append(Generation(uid=change.uid, since=at, until=None, born=born))
 
-    def _die(self, at: datetime) -> None:
+    def _die(self, at: datetime, holder: str | None) -> None:
+        lost = None if self._gap is None else self._gap.renewed_at or self._gap.since
         self._close_gap(at, ChangeType.DELETED)
+        self._last_holder, self._death = holder, None
+        if holder is not None:
+            self._death = Gap(
+                since=at,
+                until=None,
+                after=ChangeType.DELETED,
+                holder=holder,
+                ended_by=None,
+                renewed_at=lost,
+            )
         if self._uid is not None:
             self._dead.add(self._uid)
             self._uid = None
@@ -172,6 +191,8 @@ class _Folding:
         self, change: Change, at: datetime, *, began: ChangeType | None, missed: int = 0
     ) -> None:
         assert change.holder is not None  # noqa: S101 - the callers have looked
+        told = None if change.change is ChangeType.CREATED else change.previous_holder
+        previous, self._last_holder = told or self._last_holder, change.holder
         self._term = Term(
             holder=change.holder,
             uid=change.uid,
@@ -183,6 +204,7 @@ class _Folding:
             inferred=change.inferred,
             inferred_since=change.inferred_since,
             observed_at=change.observed_at,
+            previous=previous,
         )
 
     def _end(self, change: Change, at: datetime, *, ended: ChangeType | None = None) -> None:
@@ -214,6 +236,7 @@ class _Folding:
 
     def _vacate(self, change: Change, at: datetime, *, holder: str | None) -> None:
         """Start a gap, or continue the open one."""
+        self._last_holder = holder or self._last_holder
         vacant_since = at if change.holder is None else None
         if self._gap is not None:
             if self._gap.vacant_since is None:
@@ -252,6 +275,13 @@ class _Folding:
             self._vacate(change, at, holder=None)
         else:
             self._open(change, at, began=None)
+
+    def _close_death(self, change: Change, at: datetime) -> None:
+        """A Lease that was deleted while it named a holder was created anew."""
+        death, self._death = self._death, None
+        if death is None or change.inferred or not timedelta(0) < at - death.since <= REMADE_WITHIN:
+            return
+        self._gaps.append(_closed(death, at, change.change))
 
     def _close_gap(self, at: datetime, by: ChangeType) -> None:
         gap, self._gap = self._gap, None
@@ -309,12 +339,6 @@ def as_of(life: Life, at: datetime) -> PastState:
     return PastState(exists=True, phase=PastPhase.UNKNOWN)
 
 
-def leaderless(life: Life, since: datetime, until: datetime) -> float:
-    """Return the seconds of a range in which the Lease existed and nobody validly held it."""
-    inner = (gap for term in life.terms for gap in term.gaps)
-    return sum(seconds_within(gap, since, until) for gap in chain(life.gaps, inner))
-
-
 def _in_gap(gap: Gap, term: Term | None, at: datetime) -> PastState:
     if gap.vacant_since is not None and gap.vacant_since <= at:
         since = None if gap.after is None else gap.vacant_since
@@ -332,3 +356,81 @@ def _last(spans: Sequence[S], at: datetime) -> S | None:
 
 def _goes_on(gap: Gap, at: datetime) -> bool:
     return gap.until is None or at < gap.until
+
+
+class LeaseGap(msgspec.Struct, frozen=True, gc=False):
+    """A gap of one Lease; `held_since`: when the holder came whose term it follows."""
+
+    key: ObjectName
+    gap: Gap
+    held_since: datetime | None
+    may_be_vacant: bool = False  # an admin says so now
+
+
+_MAX_TAIL = 4  # what began a term or a gap, and what became of it
+
+
+class GapFollower:
+    """Finds the gaps of many Leases as their changes come; keeps those since each holder came."""
+
+    def __init__(self) -> None:
+        self._tails: dict[ObjectName, list[Change]] = {}
+
+    def restore(self, before: Mapping[ObjectName, list[Change]]) -> None:
+        """Begin after these changes, which define the state of each Lease."""
+        self._tails = dict(before)
+
+    def follow(self, change: Change) -> list[LeaseGap]:
+        """Return the gaps that a change ended."""
+        key = ObjectName(change.namespace, change.name)
+        tail = self._tails.get(key) or _lost_before(change)
+        life = fold([*tail, change])
+        gaps = [(gap, life.terms[0].since if life.terms else None) for gap in life.gaps]
+        gaps += [(gap, term.since) for term in life.terms for gap in term.gaps]
+        if change.change in STARTS or change.change is ChangeType.DELETED:
+            self._tails[key] = [change]
+        elif change.change is ChangeType.RECOVERED:
+            self._tails[key] = [one for one in tail if one.change in STARTS]
+        elif change.change is not ChangeType.RECONFIGURED:
+            self._tails[key] = [*tail, change][-_MAX_TAIL:]
+        return [LeaseGap(key, gap, since) for gap, since in gaps if gap.until == change.at]
+
+    def forget(self, now: datetime) -> None:
+        """Drop the Leases that were deleted for good."""
+        self._tails = {
+            key: tail
+            for key, tail in self._tails.items()
+            if tail and (tail[-1].change is not ChangeType.DELETED or _fresh(tail[-1], now))
+        }
+
+    def clock_jumped(self, by: timedelta) -> None:
+        self._tails = {
+            key: [moved_change(one, by) for one in tail] for key, tail in self._tails.items()
+        }
+
+
+def _fresh(deleted: Change, now: datetime) -> bool:
+    return now - deleted.at <= REMADE_WITHIN
+
+
+def _lost_before(change: Change) -> list[Change]:
+    """Make the loss of a holder that a change ended, where nothing before it is known."""
+    if not change.gap_seconds or change.change is ChangeType.CREATED:
+        return []
+    expired = change.change is not ChangeType.ACQUIRED
+    holder = change.previous_holder or change.holder
+    lost = replace(
+        change,
+        change=ChangeType.EXPIRED if expired else ChangeType.RELEASED,
+        at=plus(change.at, -span(change.gap_seconds)),
+        holder=holder if expired else None,
+        previous_holder=holder,
+        inferred=False,
+        gap_seconds=None,
+    )
+    return [lost]
+
+
+def moved_change(change: Change, by: timedelta) -> Change:
+    """Return a change by the clock after a jump."""
+    return replace(change, at=moved(change.at, by), observed_at=moved(change.observed_at, by))

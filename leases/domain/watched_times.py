@@ -85,6 +85,14 @@ class MissedTime(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     wrote: float | None = None
 
 
+def within(
+    spans: Iterable[UnwatchedTime], since: datetime, until: datetime
+) -> tuple[tuple[datetime, datetime], ...]:
+    """Return the parts of unwatched times inside a range, as a figure leaves them out."""
+    cut = ((max(one.since, since), min(one.until, until)) for one in spans)
+    return tuple((start, end) for start, end in cut if start < end)
+
+
 class ConnectionState(StrEnum):
     CONNECTING = "connecting"
     LIVE = "live"
@@ -99,10 +107,31 @@ class Connection(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     since: datetime
     detail: str = ""  # what to do, in one sentence, when not live
     heard_at: datetime | None = None  # when the last byte from the cluster came
-    behind_seconds: float | None = None  # delay of the last renewals
+    behind_seconds: float | None = None  # delay of the last renewals, or more, as `lag_seconds`
+    lag_seconds: float = 0.0  # how old the newest event taken is while more wait; 0: none wait
 
     def as_of(self, now: datetime) -> datetime:
         """Return the time of our data: now while live, else when we last heard from the cluster."""
-        if self.state is ConnectionState.LIVE or self.heard_at is None:
+        if self.state is ConnectionState.LIVE:
+            return now - timedelta(seconds=self.lag_seconds) if self.is_behind else now
+        if self.heard_at is None:
             return now
         return min(now, self.heard_at)
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether what is known is too old to be claimed as now, though the watch is live."""
+        return self.state is ConnectionState.LIVE and self.lag_seconds >= BRIEF.total_seconds()
+
+    def shown(self, now: datetime) -> "Connection":
+        """Return what a reader is told: a watch that is behind is not live."""
+        if not self.is_behind:
+            return self
+        as_of = self.as_of(now)
+        return msgspec.structs.replace(
+            self,
+            state=ConnectionState.STALE,
+            since=as_of,
+            heard_at=as_of,
+            detail=f"Leaseboard is {self.lag_seconds:.0f} s behind: more arrives than it reads.",
+        )

@@ -8,19 +8,27 @@ from __future__ import annotations
 
 from array import array
 from collections import deque
-from collections.abc import Container, Iterable
-from datetime import datetime, timedelta
+from collections.abc import Container, Iterable, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
 import msgspec
+from django.db.models import QuerySet
 from msgspec.structs import replace
 
 from leases import models
 from leases.domain.change import Change, ChangeType
-from leases.domain.figures import DEFAULT_ABANDONED_AFTER, FEWEST, BriefChange
+from leases.domain.figures import (
+    DEFAULT_ABANDONED_AFTER,
+    FEWEST,
+    BriefChange,
+    Span,
+    unheld_seconds,
+)
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
-from leases.domain.steady_clock import EARLIEST, Jump, moved
+from leases.domain.steady_clock import EARLIEST, LATEST, Jump, moved, plus
+from leases.domain.terms import GapFollower, LeaseGap, moved_change
 from leases.domain.watched_times import (
     BRIEF,
     Connection,
@@ -28,11 +36,13 @@ from leases.domain.watched_times import (
     UnwatchedTime,
     WatchedTime,
     unwatched,
+    within,
 )
 from leases.history.database import from_stored
-from leases.history.overrides import load_marks
+from leases.history.overrides import marks_between
 from leases.history.rows import FIELDS, stored_change, stored_kind, to_change
-from leases.history.watched_spans import spans_around
+from leases.history.states_as_of import changes_before
+from leases.history.watched_spans import AROUND, spans_around
 
 HOUR = timedelta(hours=1)
 MAX_OF_LEASE = 2000  # changes that are kept of one Lease
@@ -136,6 +146,7 @@ class _Group:
 
 
 DAY = timedelta(days=1)
+MOMENT = timedelta(microseconds=1)
 MAX_SPANS = 2000  # enough for a connection that breaks all the time
 
 
@@ -207,6 +218,7 @@ HOURS = 24
 MISSING = 200  # the newest changes with missed ones before them, kept whole
 _MAX_READ = 500_000  # changes of the last day that a start reads
 _SECONDS = 3600
+_EPOCH = datetime.fromtimestamp(0, UTC)
 _SMALL, _WIDE = "I", "d"  # per Lease, of which there may be 130,000; per kind
 _LARGEST = 2**32 - 1
 
@@ -240,16 +252,112 @@ def _hours_of(table: dict[K, _Hours], key: K, hour: int, code: str) -> _Hours:
     return hours
 
 
+ALWAYS: Sequence[Span] = ((EARLIEST, LATEST),)
+_MAX_MARKS = 4  # times in which a Lease might be vacant
+
+
+class UnheldHours:
+    """Seconds without a holder per hour, over all elections; each gap once it has ended.
+
+    Of each election it keeps the changes since its holder came, and counts as
+    `leases.domain.figures` does.
+    """
+
+    def __init__(self, watched: WatchedLately, abandoned_after: timedelta) -> None:
+        self._watched = watched
+        self._abandoned_after = abandoned_after
+        self._ahead = timedelta(0)
+        self._gaps = GapFollower()
+        self._marks: dict[ObjectName, list[Span]] = {}  # when each Lease might be vacant
+        self._hours = _Hours((0, array(_WIDE, [0] * HOURS)))
+
+    def seconds(self, now: datetime, open_gaps: Iterable[LeaseGap] = ()) -> float:
+        """Return the sum of the running hour and the 23 before it, open gaps included."""
+        hour = self._hour(now)
+        start = self._start_of(hour + 1 - HOURS)
+        ended: float = sum(self._hours.until(hour))
+        blind = self._blind(start, now)
+        return ended + sum(self._of_gap(one, (start, now), blind) for one in open_gaps)
+
+    def mark(self, key: ObjectName, *, marked: bool, now: datetime) -> None:
+        """Note whether an admin says now that a Lease may be vacant."""
+        spans = self._marks.get(key, [])
+        if marked and not (spans and spans[-1][1] == LATEST):
+            self._marks[key] = [*spans[-_MAX_MARKS:], (EARLIEST if not spans else now, LATEST)]
+        elif not marked and spans and spans[-1][1] == LATEST:
+            self._marks[key] = [*spans[:-1], (spans[-1][0], now)]
+
+    def follow(self, change: Change) -> None:
+        for ended in self._gaps.follow(change):
+            self._add(ended)
+
+    def forget(self, now: datetime) -> None:
+        self._gaps.forget(now)
+
+    def clock_jumped(self, by: timedelta, ahead: timedelta) -> None:
+        self._ahead = ahead
+        self._gaps.clock_jumped(by)
+        self._marks = {
+            key: [(moved(since, by), moved(until, by)) for since, until in spans]
+            for key, spans in self._marks.items()
+        }
+
+    def read(self, cluster: str, day: QuerySet[models.ChangeRecord], now: datetime) -> None:
+        """Begin with the elections of the last day."""
+        self._marks = {
+            key: [(a, LATEST if b >= now else b) for a, b in spans]
+            for key, spans in marks_between(cluster, now - DAY, now).items()
+        }
+        rows = day.filter(kind=Kind.ELECTION.value).order_by("-at", "-id").values_list(*FIELDS)
+        changes = [to_change(row) for row in rows[:_MAX_READ]][::-1]
+        keys = list(dict.fromkeys(ObjectName(one.namespace, one.name) for one in changes))
+        if changes:
+            self._gaps.restore(changes_before(cluster, keys, changes[0].at - MOMENT))
+        for change in changes:
+            self.follow(change)
+
+    def _add(self, ended: LeaseGap) -> None:
+        """Add a gap to each hour that it covers."""
+        since, until = ended.gap.since, ended.gap.until or ended.gap.since
+        last = self._hour(until)
+        blind = self._blind(since, until)
+        for hour in range(last, max(self._hour(since), last - HOURS) - 1, -1):
+            here = (self._start_of(hour), self._start_of(hour + 1))
+            self._hours.add(hour, self._of_gap(ended, here, blind))
+
+    def _hour(self, moment: datetime) -> int:
+        return int(plus(moment, -self._ahead).timestamp()) // _SECONDS
+
+    def _start_of(self, hour: int) -> datetime:
+        return plus(plus(_EPOCH, timedelta(hours=hour)), self._ahead)
+
+    def _of_gap(self, one: LeaseGap, here: Span, blind: Sequence[Span]) -> float:
+        return unheld_seconds(
+            one.gap,
+            Kind.ELECTION,
+            here,
+            blind,
+            held_since=one.held_since,
+            may_be_vacant=self._marks.get(one.key, ALWAYS if one.may_be_vacant else ()),
+            abandoned_after=self._abandoned_after,
+        )
+
+    def _blind(self, since: datetime, until: datetime) -> Sequence[Span]:
+        if self._watched.first is None:
+            return ()
+        around = self._watched.unwatched(plus(since, -AROUND), plus(until, AROUND))
+        return within(around, since, until)
+
+
 class Activity:
     """One cluster's last day. Only the event loop writes; any thread may read."""
 
     def __init__(self, abandoned_after: timedelta = DEFAULT_ABANDONED_AFTER) -> None:
-        self._abandoned_after = abandoned_after.total_seconds()
         self._jumped = self._ahead = timedelta(0)  # sum of all clock jumps
         self.watched = WatchedLately()
         self._leases: dict[ObjectName, _Hours] = {}
         self._changes: dict[tuple[Kind, ChangeType], _Hours] = {}
-        self._gaps: dict[Kind, _Hours] = {}
+        self.unheld = UnheldHours(self.watched, abandoned_after)
         self.last_hour = LastHour()
         self.missed: deque[Change] = deque(maxlen=MISSING)  # oldest first
 
@@ -258,48 +366,28 @@ class Activity:
         self._ahead = round(self._jumped / HOUR) * HOUR  # keep whole hours
         by = jump.by
         self.watched.clock_jumped(jump)
+        self.unheld.clock_jumped(by, self._ahead)
         self.last_hour.clock_jumped(jump)
-        self.missed = deque((_moved_change(one, by) for one in self.missed), MISSING)
+        self.missed = deque((moved_change(one, by) for one in self.missed), MISSING)
 
     def note(self, changes: Iterable[Change], marks: Container[ObjectName] = ()) -> None:
         """`marks`: the Leases that may be vacant."""
         for change in changes:
+            key = ObjectName(change.namespace, change.name)
+            if change.kind is Kind.ELECTION:
+                self.unheld.mark(key, marked=key in marks, now=change.observed_at)
+                self.unheld.follow(change)
             if change.inferred and change.change is ChangeType.CREATED:
                 continue
-            key = ObjectName(change.namespace, change.name)
-            gap = self._missed_gap(change.change, change.gap_seconds, marked=key in marks)
-            self._count(key, change.kind, change.change, change.at, gap)
+            self._count(key, change.kind, change.change, change.at)
             self.last_hour.add(key, change.kind, BriefChange.of(change), change.observed_at)
             if change.missed:
                 self.missed.append(change)
 
-    def _count(
-        self, key: ObjectName, kind: Kind, change: ChangeType, at: datetime, gap: float | None
-    ) -> None:
+    def _count(self, key: ObjectName, kind: Kind, change: ChangeType, at: datetime) -> None:
         hour = self._hour(at)
         _hours_of(self._leases, key, hour, _SMALL).add(hour, 1)
         _hours_of(self._changes, (kind, change), hour, _WIDE).add(hour, 1)
-        if gap:
-            self._add_gap(kind, (at - self._ahead).timestamp(), gap)
-
-    def _missed_gap(self, change: ChangeType, gap: float | None, *, marked: bool) -> float | None:
-        """Leave out the vacancy of a Lease that was abandoned, or that may be vacant."""
-        if change is ChangeType.ACQUIRED and gap and (marked or gap >= self._abandoned_after):
-            return None
-        return gap
-
-    def _add_gap(self, kind: Kind, until: float, seconds: float) -> None:
-        """Add a gap to each hour that it covers, as far back as anybody watched."""
-        first = self.watched.first
-        hour = int(until) // _SECONDS
-        hours = _hours_of(self._gaps, kind, hour, _WIDE)
-        since = max(until - seconds, (hour - HOURS) * _SECONDS)
-        if first is not None:
-            since = max(since, (first - self._ahead).timestamp())
-        while until > since:
-            start = max(since, hour * _SECONDS)
-            hours.add(hour, until - start)
-            hour, until = hour - 1, start
 
     def of(self, key: ObjectName, now: datetime) -> list[int]:
         """Return changes of one Lease per hour, the current hour last."""
@@ -322,22 +410,18 @@ class Activity:
         ]
         return [int(sum(numbers)) for numbers in zip(*rows, strict=True)] or [0] * HOURS
 
-    def gap_seconds(self, kind: Kind, now: datetime) -> float:
-        """Return the seconds of all ended gaps in these hours, over all Leases of a kind."""
-        hours = self._gaps.get(kind)
-        return 0.0 if hours is None else sum(hours.until(self._hour(now)))
-
     def forget(self, now: datetime) -> None:
         """Drop the Leases whose last change is a day old."""
         oldest = self._hour(now) - HOURS
         for key in [key for key, hours in self._leases.items() if hours.newest <= oldest]:
             del self._leases[key]
+        self.unheld.forget(now)
         self.last_hour.forget(now)
 
     def read(self, cluster: str, now: datetime) -> None:
         self.watched.read(cluster, now)
-        marks = load_marks(cluster)
         day = models.ChangeRecord.objects.filter(cluster=cluster, at__gte=now - HOURS * HOUR)
+        self.unheld.read(cluster, day, now)
         seen = day.exclude(change=ChangeType.CREATED.value, inferred=True).order_by("-at")
         few = ("namespace", "name", "kind", "change", "at", "gap_seconds", "holder")
         newest_first: list[tuple[ObjectName, Kind, BriefChange]] = []
@@ -346,8 +430,7 @@ class Activity:
             what, known_kind = stored_change(change), stored_kind(kind)
             if what is None:
                 continue
-            missed = self._missed_gap(what, gap, marked=key in marks)
-            self._count(key, known_kind, what, at, missed)
+            self._count(key, known_kind, what, at)
             if at >= now - HOUR:
                 brief = BriefChange(what, at, from_stored(holder), gap)
                 newest_first.append((key, known_kind, brief))
@@ -358,8 +441,3 @@ class Activity:
 
     def _hour(self, moment: datetime) -> int:
         return int((moment - self._ahead).timestamp()) // _SECONDS
-
-
-def _moved_change(change: Change, by: timedelta) -> Change:
-    at, observed_at = moved(change.at, by), moved(change.observed_at, by)
-    return msgspec.structs.replace(change, at=at, observed_at=observed_at)

@@ -16,19 +16,17 @@ from typing import Any, TypeVar
 
 import msgspec
 from django.db import connection, transaction
-from django.db.models import QuerySet
+from django.db.models import Count, QuerySet
 
 from leases import models
 from leases.domain import figures
-from leases.domain.change import Change
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
-from leases.history.database import by_index, execute_many, insert, moment, select, take_turn
-from leases.history.overrides import marks_between
-from leases.history.rows import COLUMNS, to_change
-from leases.history.states_as_of import changes_before, gone_since, states_at
+from leases.history.database import execute_many, insert, moment, select, take_turn
+from leases.history.lease_figures import MOMENT, Stretch, figures_of, read_stretch
+from leases.history.states_as_of import gone_since
 from leases.history.trusted_clock import near_the_last_trusted
-from leases.history.watched_spans import unwatched_times, watched_since
+from leases.history.watched_spans import watched_since
 
 LATE = timedelta(hours=1)  # a day is final when the watch is stored up to so long after it
 LATEST = timedelta(days=7)  # a change stored so long after its day does not count any more
@@ -129,27 +127,25 @@ def near_misses_between(cluster: str, since: datetime, until: datetime) -> Count
 
 
 AT_ONCE = 100  # Leases counted in one step
-MAX_CHANGES = 5000  # changes of one Lease in memory
-MOMENT = timedelta(microseconds=1)
-AROUND = timedelta(minutes=1)  # read around a day: a pause may lie across midnight
 
 PresentKind = Callable[[ObjectName], Kind | None]  # None: there is no such Lease now
 
 
 class CountedDay(msgspec.Struct, frozen=True, kw_only=True):
-    """A day, or the part of today that is over, and what was not counted in it."""
+    """A day, or the part of today that is over, and the near misses in it."""
 
     cluster: str
     day: date
-    until: datetime
-    blind: tuple[figures.Span, ...]
-    marks: dict[ObjectName, list[figures.Span]]
+    stretch: Stretch
     near_misses: Mapping[ObjectName, int]
-    abandoned_after: timedelta
 
     @property
     def since(self) -> datetime:
-        return figures.start_of(self.day)
+        return self.stretch.since
+
+    @property
+    def until(self) -> datetime:
+        return self.stretch.until
 
 
 def counted_day(
@@ -157,16 +153,13 @@ def counted_day(
 ) -> CountedDay:
     since = figures.start_of(day)
     until = min(since + figures.DAY, now)
-    around = unwatched_times(cluster, since=since - AROUND, until=until + AROUND, now=now)
-    cut = ((max(one.since, since), min(one.until, until)) for one in around)
     return CountedDay(
         cluster=cluster,
         day=day,
-        until=until,
-        blind=tuple((a, b) for a, b in cut if a < b),
-        marks=marks_between(cluster, since, until),
+        stretch=read_stretch(
+            cluster, since=since, until=until, now=now, abandoned_after=abandoned_after
+        ),
         near_misses=near_misses_between(cluster, since, until),
-        abandoned_after=abandoned_after,
     )
 
 
@@ -187,55 +180,12 @@ def count(
     day: CountedDay, keys: Sequence[ObjectName], kind_now: PresentKind
 ) -> list[tuple[ObjectName, figures.Totals]]:
     """Return the totals of those that were elections and existed in the day."""
-    before = day.since - MOMENT
-    known = changes_before(day.cluster, keys, before)
-    states = states_at(day.cluster, keys, before, abandoned_after=day.abandoned_after)
-    abandoned = {state.key for state in states if state.abandoned}
     found = []
-    for key in keys:
-        totals, kind = _count_one(day, key, known.get(key, []), abandoned=key in abandoned)
+    for key, (totals, kind) in figures_of(day.stretch, keys).items():
         if (kind_now(key) or kind) is Kind.ELECTION and totals != figures.Totals():
             near_misses = figures.Totals(near_misses=day.near_misses.get(key, 0))
             found.append((key, totals + near_misses))
     return found
-
-
-def _count_one(
-    day: CountedDay, key: ObjectName, known: list[Change], *, abandoned: bool
-) -> tuple[figures.Totals, Kind | None]:
-    """Add up the totals of pieces of the day that have at most MAX_CHANGES each."""
-    totals, kind, since = figures.Totals(), None, day.since
-    while True:
-        changes, until = _piece(day, key, since)
-        if known or changes:
-            kind = [*known, *changes][-1].kind
-        totals += figures.totals_of(
-            [*known, *changes],
-            since=since,
-            until=until,
-            blind=day.blind,
-            may_be_vacant=day.marks.get(key, ()),
-            abandoned=abandoned,
-        )
-        if until >= day.until:
-            return totals, kind
-        since, abandoned = until, False
-        known = changes_before(day.cluster, [key], until - MOMENT).get(key, [])
-
-
-def _piece(day: CountedDay, key: ObjectName, since: datetime) -> tuple[list[Change], datetime]:
-    """Return the next changes of the day, and up to when they are all of them."""
-    rows = select(
-        f"SELECT {COLUMNS} FROM {by_index('change_by_lease')} WHERE cluster = %s "  # noqa: S608
-        f"AND namespace = %s AND name = %s AND at >= %s AND at < %s "
-        f"ORDER BY at, id LIMIT {MAX_CHANGES}",
-        [day.cluster, key.namespace, key.name, since, day.until],
-    )
-    changes = [to_change(row) for row in rows]
-    if len(changes) < MAX_CHANGES or changes[-1].at == changes[0].at:
-        return changes, day.until
-    until = changes[-1].at  # there may be more changes of this moment
-    return [change for change in changes if change.at < until], until
 
 
 def _recorded(cluster: str) -> Iterator[ObjectName]:
@@ -370,6 +320,7 @@ def _sum_days(
 
 
 CHUNK = 1000
+MAX_AT_RISK = 10_000  # rows that are judged one by one
 
 
 class PeriodTotals(msgspec.Struct, frozen=True, gc=False):
@@ -386,7 +337,17 @@ class Found(msgspec.Struct, frozen=True):
     rows: QuerySet[models.ReliabilityRecord]
     total: int
     missed: int
+    at_risk: int  # of a period that goes on: they would miss it if it ended now
     without_data: int
+    remaining: float  # seconds of the period that are still to come, for each Lease
+    leases: Counter[str]  # in each namespace, of a period that goes on
+
+    def remaining_of(self, key: ObjectName) -> float:
+        """Return the same for the Leases of a row together."""
+        if key.name or not self.remaining:
+            return self.remaining
+        number = self.leases[key.namespace] if key.namespace else self.leases.total()
+        return self.remaining * number
 
     def part(self, place: slice) -> list[PeriodTotals]:
         return [_found(row) for row in self.rows[place]]
@@ -410,9 +371,11 @@ def find_totals(
     scope: Scope,
     *,
     objective: float,
+    remaining: float = 0.0,
     namespace: str = "",
     name: str = "",
 ) -> Found:
+    """`remaining`: how many seconds of the period are still to come, for each Lease."""
     rows = models.ReliabilityRecord.objects.filter(
         cluster=cluster, period=period.value, since=since
     ).order_by("-lost_share", "namespace", "name")
@@ -424,12 +387,32 @@ def find_totals(
         rows = rows.filter(scope=scope.value)
     if name:
         rows = rows.filter(name=name)
-    return Found(
+    lost = rows.filter(lost_share__gt=figures.allowed_share(objective))
+    found = Found(
         rows,
         total=rows.count(),
-        missed=rows.filter(lost_share__gt=figures.allowed_share(objective)).count(),
+        missed=lost.count(),
+        at_risk=0,
         without_data=rows.filter(lost_share=figures.NO_DATA).count(),
+        remaining=remaining,
+        leases=leases_of(cluster, period, since) if remaining else Counter(),
     )
+    if not remaining:
+        return found
+    missed = sum(
+        figures.misses(one.totals, objective, found.remaining_of(one.key))
+        for one in map(_found, lost[:MAX_AT_RISK])
+    )
+    return msgspec.structs.replace(found, missed=missed, at_risk=found.missed - missed)
+
+
+def leases_of(cluster: str, period: figures.Period, since: date) -> Counter[str]:
+    """Return how many Leases each namespace had in a period."""
+    rows = models.ReliabilityRecord.objects.filter(
+        cluster=cluster, period=period.value, since=since, scope=Scope.LEASE.value
+    )
+    numbers = rows.values("namespace").annotate(number=Count("pk"))
+    return Counter({one["namespace"]: one["number"] for one in numbers})
 
 
 def sum_of(

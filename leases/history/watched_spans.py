@@ -11,6 +11,7 @@ from django.db.models import Min
 
 from leases import models
 from leases.domain import watched_times
+from leases.domain.figures import Span
 from leases.domain.steady_clock import Jump
 from leases.history.database import execute_many, from_stored, to_stored
 
@@ -108,6 +109,17 @@ def unwatched_times(
     """Return the parts of a range in which nobody watched the cluster, oldest first."""
     spans = spans_around(cluster, since=since, until=until, now=now)
     return watched_times.unwatched(spans, since=since, until=min(until, now))
+
+
+AROUND = timedelta(minutes=1)  # read around a range: a pause may lie across its end
+
+
+def blind_between(
+    cluster: str, *, since: datetime, until: datetime, now: datetime
+) -> tuple[Span, ...]:
+    """Return the unwatched parts of a range as a figure leaves them out."""
+    around = unwatched_times(cluster, since=since - AROUND, until=until + AROUND, now=now)
+    return watched_times.within(around, since, until)
 
 
 def spans_around(

@@ -418,7 +418,7 @@ class ClusterState:
         self.deadlines.disarm(row)
         self.skipping.puzzling.pop(row.key, None)
         gap_since = known.gap_since or (None if seen.inferred else at)
-        if gap_since is not None:
+        if gap_since is not None and known.holder is not None:
             self._deaths[row.key] = gap_since
             if len(self._deaths) > REMEMBERED_DEATHS:
                 del self._deaths[next(iter(self._deaths))]

@@ -231,7 +231,7 @@ class DeadlineGate:
         if not self.catching_up:
             return
         some = events[:: max(1, len(events) // SAMPLE)]
-        claimed = [_claimed(event) for event in some]
+        claimed = [claimed_at(event) for event in some]
         ages = [(now - time).total_seconds() for time in claimed if time is not None]
         if ages and (age := median(ages)) < self._least_age - NEARER:
             self._least_age = age
@@ -263,7 +263,7 @@ class DeadlineGate:
         return known if self.since is not None and known >= self.since else None
 
 
-def _claimed(event: WatchEvent) -> datetime | None:
+def claimed_at(event: WatchEvent) -> datetime | None:
     """When the writer of this event says that it renewed."""
     if type(event) is Renewed:
         return event.renew_time

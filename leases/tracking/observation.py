@@ -30,6 +30,7 @@ from leases.domain.phase import (
     runs_out_at,
     with_sample,
 )
+from leases.domain.terms import Gap, LeaseGap
 from leases.tracking.tracked_lease import Lasting, Tracked, compact
 
 _replace = msgspec.structs.replace
@@ -272,3 +273,23 @@ def _in_phase(
     if phase is known.phase:
         return tracked
     return tracked.replace(phase=phase, phase_since=at)
+
+
+def open_gap(tracked: Tracked) -> LeaseGap | None:
+    """Return the gap that goes on, as history has it."""
+    lasting = tracked.lasting
+    vacant_since = lasting.phase_since if lasting.phase is Phase.VACANT else None
+    since = tracked.gap_since or vacant_since
+    if since is None:
+        return None
+    held = lasting.released_by is not None or lasting.named
+    gap = Gap(
+        since=since,
+        until=None,
+        after=ChangeType.EXPIRED if vacant_since is None else ChangeType.RELEASED,
+        holder=lasting.released_by if tracked.holder is None else tracked.holder,
+        ended_by=None,
+        renewed_at=tracked.observed_at if held or tracked.renew_time else None,
+        vacant_since=vacant_since,
+    )
+    return LeaseGap(tracked.key, gap, lasting.held_since, bool(lasting.may_be_vacant))

@@ -9,7 +9,7 @@ and after a break only once late events had time to arrive.
 import asyncio
 import logging
 from collections import Counter, deque
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Container, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from statistics import median
@@ -18,13 +18,16 @@ import msgspec
 
 from leases.domain.cause.incident import Cause
 from leases.domain.change import HOLDER_CHANGES, Change, ChangeType
+from leases.domain.figures import DEFAULT_ABANDONED_AFTER, Span, unheld_seconds
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
-from leases.domain.steady_clock import Jump, moved
+from leases.domain.steady_clock import EARLIEST, LATEST, Jump, moved, span
+from leases.domain.terms import GapFollower, LeaseGap
 from leases.domain.watched_times import Connection, ConnectionState, MissedTime, Missing
-from leases.tracking.deadlines import DeadlineGate, DeadlineTimer, TimerErrors
+from leases.tracking.deadlines import DeadlineGate, DeadlineTimer, TimerErrors, claimed_at
 from leases.tracking.kind_overrides import NO_MARKS, Kinds, Marks
 from leases.tracking.missed_times import STOOD_STILL, MissedTimes
+from leases.tracking.observation import open_gap
 from leases.tracking.skipped_writes import SkippedLog
 from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Sink, Tracked, Update
@@ -49,10 +52,13 @@ class ElectionCounters(msgspec.Struct, gc=False):
     unheld_seconds: float = 0.0  # of the gaps that have ended
 
 
+MAX_BLIND = 200  # times without a watch that are remembered; a gap seldom lies across so many
+
+
 class Counters:
     """Counts events as they arrive, and changes as they are emitted."""
 
-    def __init__(self) -> None:
+    def __init__(self, abandoned_after: timedelta = DEFAULT_ABANDONED_AFTER) -> None:
         self.events = 0
         self.bookmarks = 0
         self.lists: Counter[str] = Counter()  # by the reason for the list
@@ -62,10 +68,17 @@ class Counters:
         self.incidents: Counter[Cause] = Counter()  # settled ones; counted by who settles them
         self.changes: Counter[tuple[Kind, ChangeType]] = Counter()
         self.elections: dict[ObjectName, ElectionCounters] = {}
+        self.may_be_vacant: Container[ObjectName] = ()  # as admins say now
+        self._abandoned_after = abandoned_after
+        self._gaps = GapFollower()
+        self._blind: deque[Span] = deque(maxlen=MAX_BLIND)
+        self._blind_since: datetime | None = EARLIEST  # None while the watch is live
 
     def count(self, update: Update) -> None:
         self.not_understood += len(update.skipped)
         self.near_misses += len(update.late)
+        if update.connection is not None:
+            self._watch(update.connection)
         for change in update.changes:
             self.changes[change.kind, change.change] += 1
             if change.kind is Kind.ELECTION:
@@ -76,23 +89,85 @@ class Counters:
     def election(self, tracked: Tracked, now: datetime) -> tuple[int, float]:
         """Return how often the holder changed, and the seconds in which nobody held it."""
         counters = self.elections.get(tracked.key) or ElectionCounters()
-        open_gap = (now - tracked.gap_since).total_seconds() if tracked.gap_since else 0.0
-        return counters.holder_changes, counters.unheld_seconds + max(0.0, open_gap)
+        gap = open_gap(tracked)
+        still = 0.0 if gap is None else self._unheld(gap, now)
+        return counters.holder_changes, counters.unheld_seconds + still
+
+    def clock_jumped(self, jump: Jump) -> None:
+        by = jump.by
+        self._gaps.clock_jumped(by)
+        self._blind = deque(((moved(a, by), moved(b, by)) for a, b in self._blind), MAX_BLIND)
+        self._blind_since = moved(self._blind_since, by)
+
+    def _watch(self, connection: Connection) -> None:
+        """Note since when nobody watches, or until when."""
+        if connection.state is not ConnectionState.LIVE:
+            if self._blind_since is None:
+                self._blind_since = connection.heard_at or connection.since
+        elif self._blind_since is not None:
+            self._blind.append((self._blind_since, connection.since))
+            self._blind_since = None
+
+    def _unheld(self, one: LeaseGap, until: datetime) -> float:
+        blind = [*self._blind]
+        if self._blind_since is not None:
+            blind.append((self._blind_since, LATEST))
+        marked = one.key in self.may_be_vacant
+        return unheld_seconds(
+            one.gap,
+            Kind.ELECTION,
+            (EARLIEST, until),
+            blind,
+            held_since=one.held_since,
+            may_be_vacant=[(EARLIEST, LATEST)] if marked else (),
+            abandoned_after=self._abandoned_after,
+        )
 
     def _count_election(self, change: Change) -> None:
         key = ObjectName(change.namespace, change.name)
         counters = self.elections.setdefault(key, ElectionCounters())
         if change.change in HOLDER_CHANGES:
-            counters.holder_changes += 1 + change.missed
-        counters.unheld_seconds += change.gap_seconds or 0.0
+            counters.holder_changes += 1
+        for ended in self._gaps.follow(change):
+            counters.unheld_seconds += self._unheld(ended, change.at)
 
 
 SAMPLE = 15  # the lag is the median of this many renewals
 
 
+WAITS = 0.5  # seconds; what waits for less is being read
+
+
 class Lags:
+    """How late events are: the delay of the last renewals, and the age of the newest event taken.
+
+    The writers' clocks may be wrong. So the age is measured against the delay that events have
+    while none wait.
+    """
+
     def __init__(self) -> None:
         self._lags: deque[float] = deque(maxlen=SAMPLE)
+        self._usual: deque[float] = deque(maxlen=SAMPLE)
+        self._newest: datetime | None = None  # when the newest event taken was written
+
+    def took(self, events: Sequence[WatchEvent], now: datetime, *, waiting: bool) -> None:
+        """Note the events of one read, of whatever kind."""
+        claimed = [at for at in map(claimed_at, events[-SAMPLE:]) if at is not None]
+        if not claimed:
+            return
+        delay = median((now - at).total_seconds() for at in claimed)
+        if not waiting:
+            self._usual.append(delay)
+        usual = median(self._usual) if self._usual else 0.0
+        self._newest = now - span(max(0.0, delay - usual))
+
+    def behind(self, now: datetime, waited: float) -> float:
+        """Return how old the newest event taken is; `waited`: how long data waited at most."""
+        if waited < WAITS:
+            return 0.0
+        if self._newest is None:
+            return waited
+        return min(waited, max(0.0, (now - self._newest).total_seconds()))
 
     def note(
         self, keys: Sequence[ObjectName], get: Callable[[ObjectName], Tracked | None]
@@ -108,6 +183,8 @@ class Lags:
     def forget(self) -> None:
         """Drop all samples: our clock was set."""
         self._lags.clear()
+        self._usual.clear()
+        self._newest = None
 
 
 logger = logging.getLogger(__name__)
@@ -165,7 +242,8 @@ class Tracker:
     ) -> None:
         """`look` is called before each judgement; it calls `clock_jumped` after a clock jump."""
         self.resource_version: str | None = None
-        self.counters = Counters()
+        self.counters = Counters(store.abandoned_after)
+        self.counters.may_be_vacant = store.marks
         self._store = store
         self._sinks = sinks
         self._clock = clock
@@ -216,6 +294,12 @@ class Tracker:
         """How many seconds received data may have waited. Any thread may call it."""
         return self._gate.unprocessed.total_seconds()
 
+    def lag_seconds(self, now: datetime) -> float:
+        """Return how old the newest event taken from the watch is while more wait, else 0."""
+        if self._store.connection.state is not ConnectionState.LIVE:
+            return 0.0
+        return self._lags.behind(now, self.unprocessed_seconds())
+
     def handle(self, event: ReflectorEvent) -> None:
         self._look()
         now = self._clock()
@@ -258,6 +342,7 @@ class Tracker:
         if self._listing is not None:
             self._listing.clock_jumped(jump)
         self._lags.forget()
+        self.counters.clock_jumped(jump)
         self._emit(stands)
         self._next.forget()
         self._wait_for_deadline(jump.after)
@@ -297,12 +382,20 @@ class Tracker:
         keys = tuple(self._renewed)
         self._renewed.clear()
         store = self._store
-        behind = self._lags.note(keys, store.get)
+        now = self._clock()
+        delay, lag = self._lags.note(keys, store.get), self.lag_seconds(now)
+        told = store.connection
         store.connection = msgspec.structs.replace(
-            store.connection, heard_at=self._heard_at, behind_seconds=behind
+            told,
+            heard_at=self._heard_at,
+            behind_seconds=max(lag, delay or 0.0) if lag else delay,
+            lag_seconds=lag,
         )
+        if lag:  # say so until nothing waits, whatever arrives
+            self._flush_soon()
+        if told.is_behind != store.connection.is_behind:
+            self._emit(store.connect(store.connection, now))
         if keys:
-            now = self._clock()
             self._emit(Update(cluster=store.cluster, now=now, seq=store.seq, renewed=keys))
 
     def _follow(self, events: Sequence[WatchEvent], now: datetime) -> None:
@@ -310,6 +403,10 @@ class Tracker:
         bookmarks = [type(event) for event in events].count(Bookmark)
         self.counters.bookmarks += bookmarks
         self.counters.events += len(events) - bookmarks
+        waiting = self.unprocessed_seconds() >= WAITS
+        self._lags.took(events, now, waiting=waiting)
+        if waiting:
+            self._flush_soon()
         self._deliver(self._store.follow(events, now))
         self.resource_version = events[-1].resource_version
         if not isinstance(events[-1], Bookmark):
@@ -389,6 +486,9 @@ class Tracker:
             self._emit(update)
             return
         self._renewed += update.renewed
+        self._flush_soon()
+
+    def _flush_soon(self) -> None:
         if self._flushing is None:
             self._flushing = asyncio.get_running_loop().call_later(
                 COALESCE, self._timer_errors.run, self.flush

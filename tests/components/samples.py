@@ -42,12 +42,19 @@ from dashboard.parts.time_range import TimeRange
 from leases.domain.cause.incident import Cause, Confidence, Evidence, Incident, Source
 from leases.domain.change import Change, ChangeType
 from leases.domain.election import Candidate, CandidateSpec
-from leases.domain.figures import Flapping, statistics
+from leases.domain.figures import (
+    DEFAULT_ABANDONED_AFTER,
+    Flapping,
+    Totals,
+    statistics,
+    totals_in,
+)
 from leases.domain.kind import Kind
 from leases.domain.lease import Lease, LeaseSpec, ObjectMeta, ObjectName
 from leases.domain.phase import EMPTY, Phase, with_sample
 from leases.domain.terms import fold
 from leases.domain.watched_times import Connection, ConnectionState, UnwatchedTime
+from leases.history.lease_figures import Stretch
 from leases.history.states_as_of import EndedTerms
 from leases.kube.kube_objects import HolderPlace, KubeEvent
 from leases.tracking.renewals import LongestInterval
@@ -255,7 +262,7 @@ def lease_samples(cluster: str, now: datetime) -> dict[str, Any]:
     far = held.replace(lease=msgspec.structs.replace(held.lease, spec=hour))
     charts = [(held, bumpy), (far, steady[:50]), (held, [])]
     return {
-        "pasts": [past_view(past, {}, now, zoom=lambda *_: "") for past in _pasts(now)],
+        "pasts": [past_view(KEY, past, {}, now, zoom=lambda *_: "") for past in _pasts(now)],
         "renewal_charts": [
             renewals_view(one, tuple(_interval(*pair, now) for pair in reversed(pairs)), now)
             for one, pairs in charts
@@ -321,10 +328,19 @@ def _pasts(now: datetime) -> list[LeasePast]:
         changes=7,
         edits=[now - timedelta(hours=2.5)],
         blind=(UnwatchedTime(since=since, until=now - timedelta(hours=21), ended=None),),
-        figures=statistics([life], since=since, until=now),
+        statistics=statistics(life, since=since, until=now),
+        totals=totals_in(life, Kind.ELECTION, since=since, until=now),
+        stretch=Stretch(
+            cluster="prod",
+            since=since,
+            until=now,
+            blind=((since, now - timedelta(hours=21)),),
+            marks={},
+            abandoned_after=DEFAULT_ABANDONED_AFTER,
+        ),
     )
     nothing = msgspec.structs.replace(
-        lively, life=fold([]), edits=[], blind=(), changes=12345, figures=None
+        lively, life=fold([]), edits=[], blind=(), changes=12345, statistics=None, totals=Totals()
     )
     return [lively, nothing]
 

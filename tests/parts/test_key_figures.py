@@ -74,7 +74,7 @@ def test_the_time_without_a_holder_is_summed_and_cut_to_the_day():
     activity = watched_since(30)
     taken_over = Change(
         cluster="prod", namespace="a", name="b", uid="u", kind=Kind.ELECTION,
-        change=ChangeType.TAKEN_OVER, at=NOW, observed_at=NOW, gap_seconds=12.0,
+        change=ChangeType.TAKEN_OVER, at=NOW, observed_at=NOW, holder="y", gap_seconds=12.0,
     )  # fmt: skip
     activity.note([taken_over])
     day = last_day(1, activity, [still_open], NOW)
@@ -103,14 +103,16 @@ def test_a_caption_says_since_when_it_counts():
 
 
 def test_time_without_a_holder_counts_from_the_time_in_the_caption():
-    open_for_days = tracked(phase=Phase.EXPIRED, age=9e5, gap_since=NOW - timedelta(days=9))
+    open_for_days = tracked(
+        phase=Phase.EXPIRED, age=9e5, gap_since=NOW - timedelta(days=9), held=1e7
+    )
     found = figures(activity=watched_since(2), elections=[open_for_days])
     assert value(found["Without holder, 24 h"]) == "2h0m"
     activity = watched_since(2)
     activity.note([
         Change(
             cluster="prod", namespace="a", name="b", uid="u", kind=Kind.ELECTION,
-            change=ChangeType.TAKEN_OVER, at=NOW, observed_at=NOW, gap_seconds=36_000.0,
+            change=ChangeType.TAKEN_OVER, at=NOW, observed_at=NOW, holder="y", gap_seconds=36_000.0,
         )
     ])  # fmt: skip
     assert value(figures(activity=activity)["Without holder, 24 h"]) == "2h0m"

@@ -18,6 +18,7 @@ from dashboard.parts.answer_cache import AnswerCache
 from dashboard.parts.as_of import nobody_at
 from dashboard.parts.formatting import age, counted, span_of, when
 from dashboard.parts.incident_line import incident_line, incidents_between, incidents_url
+from dashboard.parts.key_figures import Measure, lease_measures
 from dashboard.parts.lease_filter import PAGE_SIZE
 from dashboard.parts.list_controls import KIND_LABELS, ListLinks
 from dashboard.parts.names import shown_name
@@ -27,12 +28,11 @@ from leases.domain.figures import LONG_GAP_SECONDS
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.phase import Phase
-from leases.domain.terms import leaderless
 from leases.history.change_counts import LeaseTotals, StretchTotals, stretch_totals
 from leases.history.export import csv_cell
+from leases.history.lease_figures import Stretch, figures_of
+from leases.history.lease_figures import read_stretch as read_stretch_figures
 from leases.history.states_as_of import gone_since
-from leases.history.timeline_lanes import MIN_CHANGES, lanes
-from leases.history.watched_spans import unwatched_times
 from leases.tracking.store import Store
 from leases.wire.microtime import format_microtime
 
@@ -77,6 +77,7 @@ class Ranking(msgspec.Struct, frozen=True):
     leases: list[LeaseTotals]
     changes: int
     counted_from: datetime | None  # set if older changes of the stretch were not counted
+    measured: bool = False  # all of them, not the shown ones alone
 
 
 def rank(store: Store, wanted: RankingFilter, shown: TimeRange) -> Ranking:
@@ -86,7 +87,7 @@ def rank(store: Store, wanted: RankingFilter, shown: TimeRange) -> Ranking:
     totals = _totals.get(
         (cluster, kinds, ends), lambda: stretch_totals(cluster, kinds, since=since, until=until)
     )
-    found = {one.key: _needed(one) for one in totals.leases}
+    found = {one.key: one for one in totals.leases}
     whole = (until - since).total_seconds()
     for key, kind in _unheld_before(store, kinds or tuple(Kind), since):
         known = found.get(key)
@@ -107,29 +108,32 @@ def in_order(leases: Iterable[LeaseTotals], sort: str) -> list[LeaseTotals]:
     return sorted(leases, key=lambda one: (-one.changes, -one.gap_seconds, one.key))
 
 
-def measured(
-    cluster: str, ranked: Iterable[LeaseTotals], *, since: datetime, until: datetime
-) -> Iterator[LeaseTotals]:
-    """Measure the time without a holder as the page of the Lease does. Of a very busy Lease the
-    changes alone are summed up.
-    """
+def measured(stretch: Stretch, ranked: Iterable[LeaseTotals]) -> Iterator[LeaseTotals]:
+    """Count hand-overs and the time without a holder as every other page does."""
     left = iter(ranked)
     while some := list(islice(left, AT_ONCE)):
-        keys = [one.key for one in some]
-        lives = {
-            lane.key: lane.life
-            for lane in lanes(cluster, keys, since=since, until=until, counted=False)
-            if lane.changes <= MIN_CHANGES
-        }
+        found = figures_of(stretch, [one.key for one in some])
         for one in some:
-            life = lives.get(one.key)
-            seconds = one.gap_seconds if life is None else leaderless(life, since, until)
-            yield _needed(msgspec.structs.replace(one, gap_seconds=seconds))
+            totals, _ = found[one.key]
+            yield msgspec.structs.replace(
+                one, gap_seconds=totals.gap_seconds, handovers=totals.handovers
+            )
 
 
-def _needed(one: LeaseTotals) -> LeaseTotals:
-    """A lock needs no holder: its time without one does not count."""
-    return msgspec.structs.replace(one, gap_seconds=0.0) if one.kind is Kind.LOCK else one
+MAX_MEASURED = 500  # of more Leases, those of the shown page alone are measured
+_measured: AnswerCache[list[LeaseTotals]] = AnswerCache(fresh=1.0, cost=20.0, most=32)
+
+
+def _in_measured_order(
+    stretch: Stretch, ranking: Ranking, wanted: RankingFilter, ends: object
+) -> Ranking:
+    """Rank by the figures themselves, if they are not too many."""
+    if len(ranking.leases) > MAX_MEASURED:
+        return ranking
+    found = _measured.get(
+        (stretch.cluster, wanted.kinds, ends), lambda: list(measured(stretch, ranking.leases))
+    )
+    return msgspec.structs.replace(ranking, leases=in_order(found, wanted.sort), measured=True)
 
 
 def _unheld_before(
@@ -193,23 +197,29 @@ def stretch(request: ClusterRequest, cluster: str) -> HttpResponseBase:
     ranking = rank(request.cluster.store, wanted, shown)
     # Nothing is known after the cluster was last heard of: a gap does not grow there.
     known = max(shown.since, min(shown.until, request.cluster.as_of(now)))
-    span = {"since": shown.since, "until": known}
+    after = request.cluster.store.abandoned_after
+    counted_in = read_stretch_figures(
+        cluster, since=shown.since, until=known, now=now, abandoned_after=after
+    )
+    ends = wanted.range if shown.live else (shown.since, known)
+    ranking = _in_measured_order(counted_in, ranking, wanted, ends)
     if answer_as == "csv":
-        lines = ranked_csv(cluster, measured(cluster, ranking.leases, **span), shown)
+        lines = ranked_csv(cluster, measured(counted_in, ranking.leases), shown)
         name = f"{cluster}-leases-{shown.since:%Y%m%dT%H%M%SZ}-{shown.until:%Y%m%dT%H%M%SZ}.csv"
         kind = "text/csv; charset=utf-8"
         return responses.stream(request, lines, content_type=kind, filename=name)
     page, place = wanted.page_of(len(ranking.leases))
-    leases = list(measured(cluster, ranking.leases[place], **span))
+    leases = list(measured(counted_in, ranking.leases[place]))
     if answer_as == "json":
         items = [ranked_item(cluster, one, shown) for one in leases]
         total = len(ranking.leases)
         following = responses.next_page_url(request, number=page, limit=wanted.limit, total=total)
         return responses.items(items, total=total, next_url=following, now=now)
-    context = _around(request, wanted, shown, now) | _ranked(request, shown, ranking, now)
+    context = _around(request, wanted, shown, now)
+    context |= _ranked(wanted, counted_in, ranking, now)
     time = shown_time(shown, wanted.range, None)
     context["rows"] = [
-        _row(cluster, one, lease_url_at(cluster, one.key, time), shown)
+        _row(cluster, one, lease_url_at(cluster, one.key, time), counted_in)
         for one in in_order(leases, wanted.sort)
     ]
     context["incidents"] = _incidents(request, shown, now)
@@ -257,17 +267,18 @@ def _says(shown: TimeRange, now: datetime) -> str:
 
 
 def _ranked(
-    request: ClusterRequest, shown: TimeRange, ranking: Ranking, now: datetime
+    wanted: RankingFilter, stretch: Stretch, ranking: Ranking, now: datetime
 ) -> dict[str, Any]:
-    cluster = request.cluster.name
-    blind = unwatched_times(cluster, since=shown.since, until=shown.until, now=now)
     lost = sum(one.gap_seconds > 0 for one in ranking.leases)
-    counted_from = ranking.counted_from
+    counted_from, blind = ranking.counted_from, stretch.unwatched_seconds
+    of_kinds = " or ".join(kind.value for kind in wanted.kinds)
     return {
         "total": len(ranking.leases),
-        "sum": f"{counted(ranking.changes, 'change')} of {counted(len(ranking.leases), 'Lease')}"
-        f", {lost:,} of them some time without a holder",
-        "blind_for": age(sum(one.seconds for one in blind)) if blind else "",
+        "changes": counted(ranking.changes, "change"),
+        "changes_measure": Measure("changes", of_kinds, stretch.since, stretch.until),
+        "sum": f"of {counted(len(ranking.leases), 'Lease')}"
+        + (f", {lost:,} of them some time without a holder" if ranking.measured else ""),
+        "blind_for": age(blind) if blind else "",
         "counted_from": when(counted_from, now) if counted_from else "",
     }
 
@@ -284,8 +295,8 @@ def _incidents(request: ClusterRequest, shown: TimeRange, now: datetime) -> dict
     }
 
 
-def _row(cluster: str, one: LeaseTotals, url: str, shown: TimeRange) -> dict[str, Any]:
-    share = 100 * one.gap_seconds / (shown.until - shown.since).total_seconds()
+def _row(cluster: str, one: LeaseTotals, url: str, stretch: Stretch) -> dict[str, Any]:
+    share = 100 * one.gap_seconds / (stretch.until - stretch.since).total_seconds()
     return {
         "key": str(one.key),
         "namespace": one.key.namespace,
@@ -299,6 +310,7 @@ def _row(cluster: str, one: LeaseTotals, url: str, shown: TimeRange) -> dict[str
         "may_be_free": one.kind is Kind.LOCK,
         "gap_is_long": one.gap_seconds >= LONG_GAP_SECONDS,
         "share": round(min(100.0, share), 2),
+        "measures": lease_measures(one.key, stretch.since, stretch.until),
     }
 
 

@@ -1,8 +1,8 @@
 """Who held a Lease over a range, and how regularly it was renewed."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from django.http import QueryDict
@@ -22,6 +22,7 @@ from dashboard.parts.formatting import (
     thousands,
     when,
 )
+from dashboard.parts.key_figures import Measure, lease_measures
 from dashboard.parts.lane_labels import how_ended, lane_marks, lane_role, shape_view, until_when
 from dashboard.parts.lease_row import numbers
 from dashboard.parts.list_controls import ListLinks
@@ -29,10 +30,18 @@ from dashboard.parts.names import holder_view
 from dashboard.parts.page_links import ShownTime, shown_time
 from dashboard.parts.url_parameters import BadFilter
 from leases.actions import audit
-from leases.domain.figures import LONG_GAP_SECONDS, Statistics, statistics
+from leases.domain.figures import (
+    DEFAULT_ABANDONED_AFTER,
+    LONG_GAP_SECONDS,
+    Statistics,
+    Totals,
+    statistics,
+)
 from leases.domain.lease import ObjectName
 from leases.domain.terms import Gap, Life, Term
 from leases.domain.watched_times import UnwatchedTime
+from leases.history.lease_figures import Stretch, figures_of
+from leases.history.lease_figures import read_stretch as read_stretch_figures
 from leases.history.timeline_lanes import lanes
 from leases.history.watched_spans import unwatched_times
 from leases.tracking.renewals import SLOT, LongestInterval
@@ -40,7 +49,9 @@ from leases.tracking.tracked_lease import Tracked
 
 
 class LeasePast(msgspec.Struct, frozen=True, kw_only=True):
-    """`figures` is None if too much happened, so that changes were only counted."""
+    """`statistics` is None if too much happened, so that changes were only counted; `totals` are
+    those of `stretch`.
+    """
 
     shown: time_range.TimeRange
     life: Life
@@ -48,7 +59,9 @@ class LeasePast(msgspec.Struct, frozen=True, kw_only=True):
     changes: int
     edits: Sequence[datetime]
     blind: tuple[UnwatchedTime, ...]
-    figures: Statistics | None
+    statistics: Statistics | None
+    totals: Totals
+    stretch: Stretch
 
 
 def read_past(
@@ -58,13 +71,26 @@ def read_past(
     *,
     now: datetime,
     known: datetime | None = None,
+    held_for: float | None = None,
+    abandoned_after: timedelta = DEFAULT_ABANDONED_AFTER,
 ) -> LeasePast:
-    """Open terms are measured up to `known`, by default the end of the stretch."""
+    """Open terms are measured up to `known`, by default the end of the stretch. `held_for`: how
+    long the present term lasts, where its start says it no more.
+    """
     since, until = shown.since, shown.until
     found = lanes(cluster, [key], since=since, until=until)
     life = found[0].life if found else Life()
     # A band of one change leaves none out: its last change is there.
     bands = [band for band in found[0].bands if band.changes > 1] if found else []
+    stretch = read_stretch_figures(
+        cluster, since=since, until=known or until, now=now, abandoned_after=abandoned_after
+    )
+    totals, _ = figures_of(stretch, [key])[key]
+    measured = None
+    if not bands:
+        measured = statistics(
+            life, since=since, until=stretch.until, blind=stretch.blind, held_for=held_for
+        )
     return LeasePast(
         shown=shown,
         life=life,
@@ -72,7 +98,9 @@ def read_past(
         changes=found[0].changes if found else 0,
         edits=audit.done_between(cluster, since, until).get(key, ()),
         blind=tuple(unwatched_times(cluster, since=since, until=until, now=now)),
-        figures=None if bands else statistics([life], since=since, until=known or until),
+        statistics=measured,
+        totals=totals,
+        stretch=stretch,
     )
 
 
@@ -80,6 +108,7 @@ TERMS = 8
 
 
 def past_view(
+    key: ObjectName,
     past: LeasePast,
     links: dict[str, Any],
     now: datetime,
@@ -95,14 +124,17 @@ def past_view(
         for shape in shapes(past.life, scale, busy=past.busy)
     ]
     rows = list(_rows(past.life, shown.since, now, end))
-    blind = sum(span.seconds for span in past.blind)
-    note = _note(past, now)
-    figures = past.figures if rows or not _unwatched(past) else None
+    blind = past.stretch.unwatched_seconds
+    note, lost = _note(past, now)
+    measured = past.statistics if rows or not _unwatched(past) else None
+    measures = lease_measures(key, past.stretch.since, past.stretch.until)
     return {
         "shown": shown,
         "links": links,
         "note": note,
-        "says": f"Who held it: {note}",
+        "lost": lost,
+        "says": f"Who held it: {note}{lost}{' without a holder' if lost else ''}",
+        "measures": measures,
         "shapes": drawn,
         "role": lane_role(drawn),
         "busiest": max((s for s in drawn if s.url), key=lambda s: s.changes, default=None),
@@ -112,8 +144,8 @@ def past_view(
         "ends": "now" if end is None or end < shown.until else when(shown.until, now),
         "rows": tuple(rows[:TERMS]),
         "more": max(0, len(rows) - TERMS),
-        "figures": _figures(figures, whole=not past.blind) if figures else (),
-        "too_many": "" if past.figures else _too_many(past.changes),
+        "figures": _figures(measured, past.totals, measures, whole=not blind) if measured else (),
+        "too_many": "" if past.statistics else _too_many(past.changes),
         "blind_for": age(blind) if blind else "",
     }
 
@@ -127,17 +159,20 @@ def with_held_since(view: dict[str, Any], held_since: datetime, now: datetime) -
     return view
 
 
-def _note(past: LeasePast, now: datetime) -> str:
+def _note(past: LeasePast, now: datetime) -> tuple[str, str]:
+    """Say what happened, and how long it was without a holder; empty if it was not."""
     span = _span(past.shown, now)
-    if past.figures is None:
-        return f"{counted(past.changes, 'change')} {span}"
-    text = f"{counted(past.figures.terms, 'term')} {span}"
-    lost = past.figures.leaderless
-    if lost:
-        return f"{text}, {age(lost)} without a holder"
+    seen = past.statistics
+    text = f"{counted(past.changes, 'change')} {span}"
+    if seen is not None:
+        text = f"{counted(seen.terms, 'term')} {span}"
+    if past.totals.gap_seconds:
+        return f"{text}, ", age(past.totals.gap_seconds)
     if _unwatched(past):
-        return f"{text}, not watched"
-    return f"{text}, {'no time' if past.blind else 'never'} without a holder{_seen(past)}"
+        return f"{text}, not watched", ""
+    if seen is None:
+        return text, ""
+    return f"{text}, {'no time' if past.blind else 'never'} without a holder{_seen(past)}", ""
 
 
 def _span(shown: time_range.TimeRange, now: datetime) -> str:
@@ -199,26 +234,40 @@ def _notes(term: Term, now: datetime, end: datetime | None) -> Iterator[str]:
         yield f"began between {when(term.inferred_since, now)} and {when(term.observed_at, now)}"
 
 
-def _figures(seen: Statistics, *, whole: bool) -> Sequence[tuple[str, str, str]]:
-    share = percent(seen.leaderless, seen.held + seen.leaderless)
-    lost = age(seen.leaderless) if seen.leaderless else "never" if whole else "none seen"
+class Figure(NamedTuple):
+    label: str
+    value: str
+    detail: str
+    measure: Measure | None = None
+
+
+def _figures(
+    seen: Statistics, totals: Totals, measures: Mapping[str, Measure], *, whole: bool
+) -> Sequence[Figure]:
+    share = percent(totals.gap_seconds, totals.watched_seconds)
+    lost = age(totals.gap_seconds) if totals.gap_seconds else "never" if whole else "none seen"
     in_range = "in the range" if whole else "in the time watched"
-    of_time = f"{share} of the time" if seen.leaderless else in_range
+    of_time = f"{share} of the {'time' if whole else 'time watched'}"
+    handed_over = counted(totals.handovers, "hand-over")
+    if seen.measured != totals.handovers:
+        handed_over = f"{seen.measured:,} of {handed_over}"
     return (
-        ("Terms", thousands(seen.terms), "that went on in the range"),
-        ("Longest", _length(seen.longest), "so far, if it goes on"),
-        ("Median", _length(seen.median), "half of them were longer"),
-        ("Without a holder", lost, of_time),
-        (
+        Figure("Terms", thousands(seen.terms), "that went on in the range"),
+        Figure("Longest", _length(seen.longest), "so far, if it goes on"),
+        Figure("Median", _length(seen.median), "half of them were longer"),
+        Figure(
+            "Without a holder",
+            lost,
+            of_time if totals.gap_seconds else in_range,
+            measures["unheld"],
+        ),
+        Figure("Hand-overs", thousands(totals.handovers), in_range, measures["handovers"]),
+        Figure(
             "Handed over in, p50",
             _length(seen.handover_p50),
             "from the last renewal of one to the first write of the next",
         ),
-        (
-            "Handed over in, p95",
-            _length(seen.handover_p95),
-            f"of {counted(seen.handovers, 'hand-over')}",
-        ),
+        Figure("Handed over in, p95", _length(seen.handover_p95), f"of {handed_over}"),
     )
 
 

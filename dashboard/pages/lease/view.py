@@ -140,9 +140,10 @@ def _past(
     """The past up to the instant, and the links around it. Raises BadFilter."""
     wanted = past_terms.read_lease_stretch(request.GET, at, AS_OF_USUAL_RANGE, instant=at)
     around = past_terms.past_links(request.path, wanted, at, watched=watched_since(cluster))
-    past = past_terms.read_past(cluster, key, around.shown, now=now)
+    after = request.cluster.store.abandoned_after
+    past = past_terms.read_past(cluster, key, around.shown, now=now, abandoned_after=after)
     end = around.shown.until
-    view = past_terms.past_view(past, around.choices, now, zoom=around.zoom, end=end)
+    view = past_terms.past_view(key, past, around.choices, now, zoom=around.zoom, end=end)
     return view, around
 
 
@@ -258,15 +259,25 @@ class LeasePage:
     def _past(self, around: past_terms.LeasePastLinks) -> dict[str, Any]:
         shown = around.shown
         known = min(shown.until, max(shown.since, self.as_of))
-        past = past_terms.read_past(self.cluster, self.key, shown, now=self.now, known=known)
+        # After a jump of the clock, history has the start of the present term by the old clock.
+        moved = running_board().feeds[self.cluster].clock_moves[-1]
+        since = self.tracked.held_since if self.tracked and moved else None
+        past = past_terms.read_past(
+            self.cluster,
+            self.key,
+            shown,
+            now=self.now,
+            known=known,
+            held_for=None if since is None else (self.as_of - since).total_seconds(),
+            abandoned_after=self.request.cluster.store.abandoned_after,
+        )
         end = None if shown.live and self.as_of == self.now else min(shown.until, self.as_of)
-        view = past_terms.past_view(past, around.choices, self.now, zoom=around.zoom, end=end)
+        view = past_terms.past_view(
+            self.key, past, around.choices, self.now, zoom=around.zoom, end=end
+        )
         kind = self.tracked.kind if self.tracked else None
         view["pages"] = lease_pages(self.cluster, self.key, kind, around.time)
-        hub = running_board().feeds[self.cluster]
-        if self.tracked and self.tracked.held_since and hub.clock_moves[-1]:
-            return past_terms.with_held_since(view, self.tracked.held_since, self.now)
-        return view
+        return view if since is None else past_terms.with_held_since(view, since, self.now)
 
     def _beside(self, tracked: Tracked) -> dict[str, Any]:
         beside = holdings_of(self.request.cluster.store).beside(tracked)

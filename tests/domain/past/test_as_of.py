@@ -5,7 +5,9 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from leases.domain.terms import PastPhase, as_of, fold, leaderless
+from leases.domain.figures import totals_in
+from leases.domain.kind import Kind
+from leases.domain.terms import Life, PastPhase, as_of, fold
 from tests.support.values.leases import after
 from tests.support.values.story import change_at
 
@@ -53,11 +55,15 @@ def test_before_what_is_remembered_nothing_is_claimed():
     assert as_of(life, after(31)).since is None
 
 
+def unheld(life: Life, since: float, until: float) -> float:
+    return totals_in(life, Kind.ELECTION, since=after(since), until=after(until)).gap_seconds
+
+
 def test_time_without_a_holder_counts_inside_terms_and_between_them():
-    assert leaderless(STORY, after(0), after(200)) == 10 + 5 + 10
-    assert leaderless(STORY, after(32), after(58)) == 3 + 8
+    assert unheld(STORY, 0, 200) == 10 + 5 + 10 + 20  # the last while there was no Lease
+    assert unheld(STORY, 32, 58) == 3 + 8
     open_end = fold([change_at(0, "created", "a"), change_at(40, "expired", "a")])
-    assert leaderless(open_end, after(0), after(100)) == 60
+    assert unheld(open_end, 0, 100) == 60
 
 
 def test_a_state_names_its_term_also_once_that_has_run_out():

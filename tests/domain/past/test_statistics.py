@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from leases.domain.figures import percentile, statistics
+from leases.domain.figures import Statistics, Totals, percentile, statistics, totals_of
 from leases.domain.terms import fold
 from tests.support.values.leases import after
 from tests.support.values.story import change_at
@@ -21,38 +21,59 @@ STORY = (
 )
 
 
-def of(since: float, until: float, holder: str | None = None):
-    return statistics([fold(STORY)], since=after(since), until=after(until), holder=holder)
+def of(since: float, until: float, **more: object) -> Statistics:
+    return statistics(fold(STORY), since=after(since), until=after(until), **more)
 
 
-def test_of_a_lease():
-    found = of(0, 400)
+def totals(since: float, until: float, **more: object) -> Totals:
+    return totals_of(STORY, since=after(since), until=after(until), **more)
+
+
+def test_of_a_lease() -> None:
+    found, counted = of(0, 400), totals(0, 400)
     assert (found.terms, found.longest, found.median) == (4, 198, 95)
-    assert found.leaderless == 2 + 4 + 3
-    assert found.held == 400 - 9
-    assert (found.handovers, found.handover_p50, found.handover_p95) == (2, 2, 18)
+    assert counted.gap_seconds == 2 + 4 + 3
+    assert counted.watched_seconds == 400
+    assert counted.handovers == 3
+    assert (found.measured, found.handover_p50, found.handover_p95) == (2, 2, 18)
 
 
-def test_of_a_holder():
-    found = of(0, 400, "b")
-    assert (found.terms, found.longest, found.held) == (1, 198, 194)
-    assert found.leaderless == 4 + 3
-    assert (found.handovers, found.handover_p50) == (1, 2)
-    assert of(0, 400, "a").handover_p50 == 18
-
-
-def test_a_range_cuts_what_is_held_but_not_how_long_a_term_was():
+def test_a_range_cuts_the_time_without_a_holder_but_not_how_long_a_term_was() -> None:
     found = of(150, 201)
     assert (found.terms, found.longest) == (1, 198)
-    assert (found.held, found.leaderless) == (50, 1)
+    assert totals(150, 201).gap_seconds == 1
 
 
-def test_a_term_that_goes_on_is_as_long_as_the_range_shows():
+def test_a_term_that_goes_on_is_as_long_as_the_range_shows() -> None:
     assert of(350, 410).longest == 100
+    assert of(350, 410, held_for=103.0).longest == 103.0
 
 
-def test_a_change_of_nothing():
-    found = statistics([], since=after(0), until=after(9))
+def test_the_same_holder_again_is_no_hand_over_and_another_after_a_deletion_is() -> None:
+    again = (
+        change_at(0, "created", "a"),
+        change_at(10, "released", "a"),
+        change_at(12, "acquired", "a"),
+        change_at(20, "deleted", "a"),
+        change_at(20.4, "created", "b", uid="u-2"),
+    )
+    found = totals_of(again, since=after(0), until=after(60))
+    assert (found.handovers, found.gap_seconds) == (1, pytest.approx(2.4))
+    assert found.watched_seconds == pytest.approx(60)
+    times = statistics(fold(again), since=after(0), until=after(60))
+    assert (times.measured, times.handover_p50) == (1, pytest.approx(0.4))
+
+
+def test_no_hand_over_is_measured_across_a_time_that_nobody_watched() -> None:
+    blind = [(after(290), after(301))]
+    found = of(0, 400, blind=blind)
+    assert (found.measured, found.handover_p95) == (1, 2)
+    assert totals(0, 400, blind=blind).handovers == 3
+    assert totals(0, 400, blind=blind).gap_seconds == 2 + 4 + 2
+
+
+def test_a_change_of_nothing() -> None:
+    found = statistics(fold([]), since=after(0), until=after(9))
     assert (found.terms, found.longest, found.median, found.handover_p95) == (0, None, None, None)
 
 

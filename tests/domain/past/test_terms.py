@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from leases.domain.change import ChangeType
-from leases.domain.terms import Generation, fold
+from leases.domain.terms import Generation, Life, fold
 from tests.support.values.leases import after
 from tests.support.values.story import change_at, gap, term
 
@@ -18,7 +18,7 @@ def test_a_release_ends_a_term_and_nobody_holds_until_the_next_acquires():
     )
     assert life.terms == (
         term("a", 0, 60, "created", "released"),
-        term("b", 62, None, "acquired", None),
+        term("b", 62, None, "acquired", None, previous="a"),
     )
     assert life.gaps == (gap(60, 62, "released", "a", "acquired", vacant=60),)
 
@@ -33,7 +33,7 @@ def test_a_term_that_another_takes_over_ended_when_it_ran_out():
     )
     assert life.terms == (
         term("a", 0, 40, "created", "expired"),
-        term("b", 43, None, "taken_over", None),
+        term("b", 43, None, "taken_over", None, previous="a"),
     )
     assert life.gaps == (gap(40, 43, "expired", "a", "taken_over"),)
 
@@ -61,7 +61,7 @@ def test_a_replacement_leaves_no_gap():
     life = fold([change_at(0, "created", "a"), change_at(9, "replaced", "b", previous_holder="a")])
     assert life.terms == (
         term("a", 0, 9, "created", "replaced"),
-        term("b", 9, None, "replaced", None),
+        term("b", 9, None, "replaced", None, previous="a"),
     )
     assert life.gaps == ()
 
@@ -89,7 +89,7 @@ def test_a_lease_born_without_a_holder_begins_with_a_gap():
     assert life.terms == (term("a", 5, None, "acquired", None),)
 
 
-def test_between_two_generations_there_is_absence_and_no_gap():
+def test_a_lease_that_is_made_anew_soon_had_no_holder_in_between():
     life = fold(
         [
             change_at(0, "created", "a"),
@@ -103,9 +103,24 @@ def test_between_two_generations_there_is_absence_and_no_gap():
     )
     assert life.terms == (
         term("a", 0, 20, "created", "deleted"),
-        term("b", 50, None, "created", None, uid="u-2"),
+        term("b", 50, None, "created", None, uid="u-2", previous="a"),
     )
-    assert life.gaps == ()
+    assert life.gaps == (gap(20, 50, "deleted", "a", "created"),)
+
+
+def test_a_lease_that_is_made_anew_an_hour_later_or_unseen_left_no_gap():
+    def made_anew(seconds: float, **more: object) -> Life:
+        return fold(
+            [
+                change_at(0, "created", "a"),
+                change_at(20, "deleted", "a"),
+                change_at(20 + seconds, "created", "b", uid="u-2", **more),
+            ]
+        )
+
+    assert made_anew(3601).gaps == ()
+    assert made_anew(30, inferred=True).gaps == ()
+    assert len(made_anew(3600).gaps) == 1
 
 
 def test_an_unseen_deletion_is_dated_before_the_next_creation():
@@ -122,7 +137,7 @@ def test_a_late_deletion_does_not_end_the_next_lease_of_that_name():
             change_at(51, "deleted", "a"),
         ]
     )
-    assert life.terms[1] == term("b", 50, None, "created", None, uid="u-2")
+    assert life.terms[1] == term("b", 50, None, "created", None, uid="u-2", previous="a")
 
 
 def test_a_gap_ends_with_the_lease():
@@ -197,7 +212,7 @@ def test_a_clock_set_back_does_not_turn_the_order():
     )
     assert life.terms == (
         term("a", 100, 100, "created", "released"),
-        term("b", 100, 130, "acquired", "released", observed_at=after(95)),
+        term("b", 100, 130, "acquired", "released", observed_at=after(95), previous="a"),
     )
     assert life.gaps == (gap(130, None, "released", "b", None, vacant=130),)
 

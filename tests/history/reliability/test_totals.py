@@ -17,7 +17,7 @@ from leases.domain.change import ChangeType
 from leases.domain.figures import start_of
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
-from leases.history import reliability
+from leases.history import lease_figures
 from leases.history.recorder import Recorder, StateSource
 from leases.history.reliability import NEVER, counted_until, finish_day, reopen, save_near_misses
 from leases.models import (
@@ -66,9 +66,9 @@ def story(db):
     """
     note(-1, ChangeType.CREATED)
     note(11, ChangeType.EXPIRED)  # for 3 h, over midnight
-    note(14, ChangeType.TAKEN_OVER, holder="cp-2")
+    note(14, ChangeType.TAKEN_OVER, holder="cp-2", previous_holder="cp-1")
     note(47, ChangeType.RELEASED, holder=None)  # for 4 h, the last 3 of them not watched
-    note(51, ChangeType.ACQUIRED, holder="cp-3")
+    note(51, ChangeType.ACQUIRED, holder="cp-3", previous_holder=None)
     note(-1, ChangeType.CREATED, name="quiet")
     note(1, ChangeType.EXPIRED, name="node", kind=Kind.HEARTBEAT)
     for name in ("scheduler", "quiet", "node"):
@@ -130,7 +130,7 @@ async def test_days_weeks_and_quarters_are_counted_and_outlive_the_changes(story
 async def test_counting_in_pieces_and_again_after_a_kill_gives_the_same(
     story, totals, recorder, monkeypatch
 ):
-    monkeypatch.setattr(reliability, "MAX_CHANGES", 2)
+    monkeypatch.setattr(lease_figures, "MAX_CHANGES", 2)
     for hours in range(11):
         await sync_to_async(note)(20 + hours / 1000, ChangeType.RELEASED, holder=None)
         await sync_to_async(note)(20 + hours / 1000 + 0.0001, ChangeType.ACQUIRED)

@@ -116,30 +116,34 @@ def test_the_strip_counts_them_but_calls_them_no_trouble(store, operator):
 
 
 def test_an_open_gap_counts_unless_nobody_need_hold_the_lease():
-    def seconds(**more: object) -> float:
-        since = NOW - timedelta(seconds=60)
-        vacant = tracked(phase=Phase.VACANT, holder=None, gap_since=since, now=NOW, **more)
+    def seconds(ago: float = 60, **more: object) -> float:
+        since = NOW - timedelta(seconds=ago)
+        vacant = tracked(
+            phase=Phase.VACANT, holder=None, gap_since=since, phase_since=since, now=NOW, **more
+        )
         return last_day(0, Activity(), [vacant], NOW).gap_seconds
 
     assert seconds() == 60.0
-    assert seconds(abandoned=True) == 0.0
+    assert seconds(7200, abandoned=True) == 3600.0  # until it was
     assert seconds(may_be_vacant="ada") == 0.0
 
 
 def test_the_gap_of_a_lease_that_was_abandoned_or_may_be_vacant_does_not_count(store):
     def after(key: ObjectName, seconds: float, change: ChangeType = ChangeType.ACQUIRED) -> float:
         hub = running_board().publisher.hubs["a"]
-        before = hub.activity.gap_seconds(Kind.ELECTION, NOW)
+        hub.activity.unheld._gaps.restore({})  # as if it had not changed before
+        before = hub.activity.unheld.seconds(NOW)
         made = Change(
             cluster="a", namespace=key.namespace, name=key.name, uid="u", kind=Kind.ELECTION,
             change=change, at=NOW, observed_at=NOW, holder="x", gap_seconds=seconds,
         )  # fmt: skip
         hub.publish(Update(cluster="a", now=NOW, seq=1, changes=(made,)))
-        return hub.activity.gap_seconds(Kind.ELECTION, NOW) - before
+        return hub.activity.unheld.seconds(NOW) - before
 
     assert after(FRESH, 3599.0) == 3599.0
-    assert after(FRESH, 3600.0) == 0.0
-    assert after(FRESH, 3600.0, ChangeType.TAKEN_OVER) == 3600.0
+    assert after(FRESH, 3600.0) == 3600.0
+    assert after(FRESH, 4000.0) == 3600.0  # until it was abandoned
+    assert after(FRESH, 4000.0, ChangeType.TAKEN_OVER) == 4000.0
     assert after(MARKED, 60.0) == 0.0
     assert after(MARKED, 60.0, ChangeType.RECOVERED) == 60.0
 

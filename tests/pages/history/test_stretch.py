@@ -13,6 +13,7 @@ from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.watched_times import Connection, ConnectionState
 from leases.history import change_counts
+from leases.models import WatchSpan
 from tests.pages.conftest import remember, text_of
 from tests.support.board import a_lease, fill
 from tests.support.values.incidents import open_incident
@@ -26,6 +27,10 @@ BUSY, LOST, BEFORE = "busy", "lost", "before"
 def store(board, db):
     """Three elections: one changes often, one loses its holder, one had none all along."""
     stretch._totals._answers.clear()
+    stretch._measured._answers.clear()
+    WatchSpan.objects.create(
+        cluster="a", process="p", since=NOON - timedelta(hours=2), until=NOON + timedelta(hours=3)
+    )
     store = board.clusters["a"].store
     fill(store, *(a_lease(ObjectName("apps", name)) for name in (BUSY, LOST, BEFORE)))
     store.connection = Connection(state=ConnectionState.LIVE, since=NOON)
@@ -87,7 +92,7 @@ def test_pages_and_files_name_every_ranked_lease(store, operator):
 
 def test_the_page_shows_lengths_and_links_that_keep_the_stretch(store, operator):
     text = text_of(operator.get(f"/c/a/history/stretch/?{STRETCH}&sort=gap"))
-    assert "7 changes of 3 Leases, 2 of them some time without a holder" in text
+    assert "7 changes</span> of 3 Leases, 2 of them some time without a holder" in text
     assert "5 m 20 s" in text
     assert "30 m 0 s" in text
     since = f"{NOON:%Y-%m-%dT%H}%3A00%3A00Z"
@@ -109,7 +114,7 @@ def test_more_changes_than_are_counted_are_said(store, operator, monkeypatch):
     monkeypatch.setattr(change_counts, "TALLIED", 4)
     text = text_of(operator.get(f"/c/a/history/stretch/?{STRETCH}"))
     assert "Too much changed to count all of it: the numbers begin at" in text
-    assert "4 changes of" in text
+    assert "4 changes</span> of" in text
 
 
 def test_a_wrong_stretch_is_one_sentence_at_its_field(store, operator):

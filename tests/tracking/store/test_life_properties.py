@@ -8,9 +8,11 @@ from itertools import pairwise
 
 from hypothesis import given, settings
 
-from leases.domain.change import Change, renewal_moved
+from leases.domain.change import Change, ChangeType, renewal_moved
+from leases.domain.figures import totals_in
+from leases.domain.kind import Kind
 from leases.domain.lease import Lease, ObjectName
-from leases.domain.terms import Generation, Life, PastPhase, as_of, fold, leaderless
+from leases.domain.terms import Generation, Life, PastPhase, as_of, fold
 from leases.tracking.store import Store
 from leases.wire.watch_decoding import Applied, Deleted
 from tests.support.values.lease_histories import Event, apply_all, histories
@@ -94,7 +96,8 @@ def test_terms_and_gaps_tile_the_life(events: list[Event]) -> None:
                 reached = until
             assert reached == (generation.until or FOR_EVER)
         count = sum(len(spans(life, generation)) for generation in life.generations)
-        assert count >= len(life.terms) + len(life.gaps)
+        inside = [gap for gap in life.gaps if gap.after is not ChangeType.DELETED]
+        assert count >= len(life.terms) + len(inside)
         for term in life.terms:
             edges = [edge for gap in term.gaps for edge in (gap.since, gap.until)]
             assert edges == sorted(edges)
@@ -154,7 +157,14 @@ def test_time_without_a_holder_is_the_time_in_which_nobody_stood(events: list[Ev
             for start, end in pairwise(edges)
             if naive(states, start)[0] in (PastPhase.EXPIRED, PastPhase.VACANT)
         )
-        assert abs(leaderless(life, min(states), max(states)) - alone) < 1e-6
+        span = {"since": min(states), "until": max(states)}
+        made_anew = sum(
+            (min(gap.until, span["until"]) - gap.since).total_seconds()
+            for gap in life.gaps
+            if gap.after is ChangeType.DELETED and gap.until is not None
+        )
+        counted = totals_in(life, Kind.ELECTION, **span).gap_seconds
+        assert abs(counted - made_anew - alone) < 1e-6
 
 
 @settings(max_examples=60)

@@ -1,0 +1,216 @@
+"""One question has one answer: each figure is the same on every page, in JSON and in the metrics.
+
+A board tells its story once, the clock stops, and everything that shows a figure is read. A page
+names its figures in attributes: which figure, of what, and over which time.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pytest
+from django.test import Client
+
+from dashboard.parts.formatting import age
+from leases.domain.change import HOLDER_CHANGES
+from leases.wire.microtime import format_microtime
+from tests.support.board import browser_of, member
+from tests.support.busy_evening import CLUSTER, ENDED, MIDNIGHT, Evening, tell
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+SPAN = f"{format_microtime(MIDNIGHT)}/{format_microtime(ENDED)}"
+STRETCH = urlencode({"from": "2026-11-23T00:00:00", "to": "2026-11-23T23:30:00"})
+ACTORS = ("dies", "recovers", "retaken", "handed-over", "robbed", "made-anew", "in-outage",
+          "lost-in-outage", "released", "flaps", "over-restart", "over-jump")  # fmt: skip
+NOTHING = ("none", "never", "none seen", "0 s", "0.0 s")
+Key = tuple[str, str, str]  # figure, of what, span
+Found = dict[Key, dict[str, str]]  # by where it was read
+
+
+class Measures(HTMLParser):
+    """The figures of a page, each with its text."""
+
+    VOID = ("area", "base", "br", "col", "hr", "img", "input", "link", "meta", "source", "wbr")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[tuple[Key, str]] = []
+        self._open: list[tuple[Key, int, list[str]]] = []
+        self._depth = 0
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag in self.VOID:
+            return
+        self._depth += 1
+        given = dict(attrs)
+        if (figure := given.get("data-measure")) is not None:
+            key = (figure, given["data-of"] or "", given["data-span"] or "")
+            self._open.append((key, self._depth, []))
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        pass
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in self.VOID:
+            return
+        while self._open and self._open[-1][1] >= self._depth:
+            key, _, text = self._open.pop()
+            self.found.append((key, " ".join(" ".join(text).split())))
+        self._depth -= 1
+
+    def handle_data(self, data: str) -> None:
+        for _, _, text in self._open:
+            text.append(data)
+
+
+@pytest.fixture
+def evening(tmp_path: Path) -> Iterator[Evening]:
+    evening = tell(tmp_path)
+    yield evening
+    evening.close()
+
+
+@pytest.fixture
+def reader(evening: Evening) -> Client:
+    return browser_of(member("olga", "operator"))
+
+
+def pages() -> Iterator[str]:
+    """Every page that shows a figure of the day."""
+    yield from ("", "wall/", "incidents/", "leases/", "holders/", "nodes/")
+    yield f"timeline/?{STRETCH}&limit=200"
+    yield f"timeline/?{STRETCH}"
+    yield f"timeline/?{STRETCH}&view=table"
+    for sort in ("changes", "gap"):
+        yield f"history/stretch/?{STRETCH}&sort={sort}"
+        yield f"history/stretch/?{STRETCH}&sort={sort}&kind=election&limit=200"
+    yield f"history/?{urlencode({'since': MIDNIGHT.isoformat(), 'until': ENDED.isoformat()})}"
+    for by in ("lease", "namespace"):
+        yield f"reliability/?period=day&by={by}&limit=200"
+    for name in ACTORS:
+        yield f"leases/work/{name}/?{STRETCH}"
+
+
+def collect(reader: Client) -> Found:
+    found: Found = defaultdict(dict)
+    for path in pages():
+        answer = reader.get(f"/c/{CLUSTER}/{path}")
+        assert answer.status_code == 200, path
+        parser = Measures()
+        parser.feed(answer.content.decode())
+        for number, (key, text) in enumerate(parser.found):
+            value = text.removesuffix(" changes")
+            found[key][f"{path} #{number}"] = "0" if value in NOTHING else value
+    for where, key, value in (*of_reliability(reader), *of_ranking(reader), *of_history(reader)):
+        found[key][where] = "0" if value in NOTHING else value
+    return found
+
+
+Read = Iterator[tuple[str, Key, str]]
+
+
+def items(reader: Client, path: str) -> list[dict]:
+    answer = reader.get(f"/c/{CLUSTER}/{path}")
+    assert answer.status_code == 200, path
+    return answer.json()["items"]
+
+
+def of_reliability(reader: Client) -> Read:
+    for by in ("lease", "namespace"):
+        path = f"reliability/?period=day&by={by}&limit=200&format=json"
+        for one in items(reader, path):
+            name = one["name"]
+            of = f"lease:{one['namespace']}/{name}" if name else f"namespace:{one['namespace']}"
+            yield path, ("unheld", of, SPAN), age(one["gap_seconds"])
+            yield path, ("handovers", of, SPAN), str(one["handovers"])
+            yield path, ("failovers", of, SPAN), str(one["failovers"])
+
+
+def of_ranking(reader: Client) -> Read:
+    path = f"history/stretch/?{STRETCH}&limit=200&format=json"
+    for one in items(reader, path):
+        of = f"lease:{one['namespace']}/{one['name']}"
+        yield path, ("unheld", of, SPAN), age(one["gap_seconds"])
+        yield path, ("handovers", of, SPAN), str(one["handovers"])
+        yield path, ("changes", of, SPAN), str(one["changes"])
+
+
+def of_history(reader: Client) -> Read:
+    """What the list of changes counts."""
+    span = {"since": MIDNIGHT.isoformat(), "until": ENDED.isoformat(), "format": "json"}
+
+    def total(**more: object) -> str:
+        query = urlencode(span | more, doseq=True)
+        return str(reader.get(f"/c/{CLUSTER}/history/?{query}").json()["total"])
+
+    holder_changes = [change.value for change in HOLDER_CHANGES]
+    yield (
+        "history json",
+        ("holder-changes", "election", SPAN),
+        total(change=holder_changes, kind="election"),
+    )
+    yield "history json", ("changes", "", SPAN), total()
+    for name in ACTORS:
+        of = f"lease:work/{name}"
+        yield "history json", ("changes", of, SPAN), total(lease=name, namespace="work")
+
+
+def test_one_figure_has_one_value_everywhere(reader: Client) -> None:
+    found = collect(reader)
+    differ = {key: where for key, where in found.items() if len(set(where.values())) > 1}
+    assert differ == {}
+    asked = {key for key, where in found.items() if len(where) > 1}
+    assert ("unheld", "election", SPAN) in asked
+    assert ("holder-changes", "election", SPAN) in asked
+    assert ("changes", "", SPAN) in asked
+    for name in ACTORS:
+        assert len(found["unheld", f"lease:work/{name}", SPAN]) >= 4, name
+        assert len(found["handovers", f"lease:work/{name}", SPAN]) >= 4, name
+
+
+def test_the_figures_are_those_of_the_story(reader: Client) -> None:
+    found = collect(reader)
+
+    def value(figure: str, name: str) -> str:
+        (one,) = set(found[figure, f"lease:work/{name}", SPAN].values())
+        return one
+
+    told = {name: (value("unheld", name), value("handovers", name)) for name in ACTORS}
+    assert told == {
+        "dies": ("38 s", "1"),
+        "recovers": ("38 s", "0"),
+        "retaken": ("5.7 s", "0"),
+        "handed-over": ("5.7 s", "1"),
+        "robbed": ("0", "1"),
+        "made-anew": ("0.4 s", "1"),
+        "in-outage": ("35 s", "1"),  # up to the last word before the outage
+        "lost-in-outage": ("0", "1"),
+        "released": ("8 m 12 s", "0"),
+        "flaps": ("27 s", "8"),
+        "over-restart": ("46 s", "1"),  # up to the restart
+        "over-jump": ("32 s", "1"),
+    }
+
+
+LINE = re.compile(
+    r'^leaseboard_election_(\w+)\{cluster="a",namespace="work",name="([^"]+)"\} (.+)$'
+)
+
+
+def test_the_metrics_count_what_the_pages_do_since_the_start(reader: Client) -> None:
+    lines = reader.get("/metrics").content.decode().splitlines()
+    values = {match.group(1, 2): match[3] for line in lines if (match := LINE.match(line))}
+    started = "2026-11-23T22:57:40.650000Z"
+    query = urlencode(
+        {"from": started, "to": "2026-11-23T23:30:00", "format": "json", "limit": 200}
+    )
+    ranked = {one["name"]: one for one in items(reader, f"history/stretch/?{query}")}
+    for name in (*ACTORS, "quiet-001"):
+        counted = values["unheld_seconds_total", name]
+        assert age(float(counted)) == age(ranked.get(name, {}).get("gap_seconds", 0.0)), name
