@@ -324,6 +324,7 @@ def _json(
             request, number=found.number, limit=wanted.limit, total=found.total
         ),
         now=clock.now(),
+        known=request.cluster,
     )
 
 

@@ -19,7 +19,7 @@ export function showDot(dot, word, clock) {
   draw(dot.querySelector("svg"), symbol);
 }
 
-/** Sum up all lanes; `words` has the state of each. */
+/** Sum up the drawn lanes; `words` has the state of each. */
 export function showInstant(board, words, foggy) {
   const state = board.querySelector("[data-instant]");
   if (!state) return;
@@ -30,7 +30,8 @@ export function showInstant(board, words, foggy) {
   draw(state.querySelector("svg"), symbol);
   const number = Object.assign(document.createElement("b"), { textContent: nobody });
   number.dataset.nobody = "";
-  const rest = ` of ${known + unknown} without a holder${unknown ? `, ${unknown} unknown` : ""}`;
+  const drawn = state.dataset.instant ? " drawn" : ""; // there are more lanes on other pages
+  const rest = ` of ${known + unknown}${drawn} without a holder${unknown ? `, ${unknown} unknown` : ""}`;
   const none = unknown ? "Nothing is known of these Leases then" : "None of these Leases existed then";
   const said = foggy ? ["Nobody watched then"] : known ? [number, rest] : [none];
   state.querySelector("span").replaceChildren(...said);

@@ -301,6 +301,8 @@ class Instant(msgspec.Struct, frozen=True):
     there: int
     unknown: int
     says: str
+    of: str = ""  # "drawn" where not all of them are counted
+    drawn_part: bool = False  # the page draws some of them
 
 
 def dot_of(lane: TimelineLane, at: datetime, *, now: datetime, follows: bool) -> dict[str, str]:
@@ -321,14 +323,18 @@ def instant_of(lanes: Lanes, *, follows: bool) -> Instant | None:
     if not lanes.watched:
         says = "Nobody watches now" if follows else "Nobody watched then"
         return Instant("late", "i-blind", 0, 0, 0, says)
-    words = Counter(stood(lane.standing) for lane in lanes.page)
+    part = lanes.chosen.total > len(lanes.page)
+    words = lanes.stands
+    if words is None:
+        words = Counter(stood(lane.standing) for lane in lanes.page)
     known = sum(words[word] for word in _THERE)
     nobody = known - words["held"]
     if not known:
         return Instant("deleted", "i-minus", 0, 0, words["unknown"], _says_of_none(words))
     css = "expired" if nobody else "held"
     unknown = words["unknown"]
-    return Instant(css, f"st-{css}", nobody, known + unknown, unknown, "")
+    of = " drawn" if part and lanes.stands is None else ""
+    return Instant(css, f"st-{css}", nobody, known + unknown, unknown, "", of, part)
 
 
 def _says_of_none(words: Counter[str]) -> str:

@@ -1,6 +1,7 @@
 """Choose and order the lanes of the timeline, and read them from history."""
 
 import heapq
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import chain, islice
@@ -9,7 +10,7 @@ import msgspec
 
 from dashboard.charts.lanes import BusyTime
 from dashboard.parts.answer_cache import AnswerCache
-from dashboard.parts.as_of import NOT_YET, created_after, nobody_at
+from dashboard.parts.as_of import NOT_YET, created_after, nobody_at, stood
 from dashboard.parts.flapping import flappers_of
 from dashboard.parts.holdings import KINDS as KINDS_OF_HOLDERS
 from dashboard.parts.names import is_held_by
@@ -218,6 +219,37 @@ class Lanes(msgspec.Struct, frozen=True):
     chosen: LanePage
     blind: Sequence[UnwatchedTime]
     watched: bool
+    stands: Counter[str] | None = None  # of all pages, how Leases stood; None: too many to read
+
+
+MAX_STANDS = 5000  # Leases whose state at a past instant is read
+
+
+def _stands(
+    store: Store,
+    wanted: TimelineFilter,
+    shown: TimeRange,
+    gone: Collection[ObjectName],
+    held: Collection[ObjectName] | None,
+) -> Counter[str] | None:
+    """Count how all wanted Leases stand at the playhead, in words of `stood`."""
+    kinds, wants = kinds_of(wanted), _wants(store, wanted, held)
+    living = [one for one in store.select(kinds, tuple(Phase)) if wants(one.key)]
+    if shown.follows:
+        nobody = (Phase.EXPIRED, Phase.VACANT)
+        return Counter(one.phase.value if one.phase in nobody else "held" for one in living)
+    keys = sorted({*(one.key for one in living), *filter(wants, gone)})
+    if len(keys) > MAX_STANDS:
+        return None
+    states = {state.key: state.standing for state in states_at(store.cluster, keys, shown.at)}
+    missing = [key for key in keys if key not in states and not store.get(key)]
+    later = born_later(store.cluster, missing, shown.at)
+    words: Counter[str] = Counter(stood(standing) for standing in states.values())
+    for key in keys:
+        if key not in states:
+            absent = key in later or created_after(store.get(key), shown.at)
+            words["absent" if absent or key in gone else "unknown"] += 1
+    return words
 
 
 def read_lanes(store: Store, wanted: TimelineFilter, shown: TimeRange, now: datetime) -> Lanes:
@@ -254,7 +286,7 @@ def read_lanes(store: Store, wanted: TimelineFilter, shown: TimeRange, now: date
         )
         for place in chosen.page
     ]
-    return Lanes(page, chosen, blind, watched)
+    return Lanes(page, chosen, blind, watched, _stands(store, wanted, shown, gone, held))
 
 
 def _changed(

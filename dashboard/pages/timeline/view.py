@@ -313,4 +313,5 @@ def _json(
         total=lanes.chosen.total,
         next_url=next_url,
         now=now,
+        known=request.cluster if shown.follows else None,
     )

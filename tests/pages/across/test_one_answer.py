@@ -198,6 +198,21 @@ def test_the_figures_are_those_of_the_story(reader: Client) -> None:
     }
 
 
+def test_the_timeline_counts_all_leases_and_not_those_of_its_page(reader: Client) -> None:
+    def total(**more: object) -> int:
+        query = urlencode({"kind": "election", "format": "json"} | more, doseq=True)
+        return int(reader.get(f"/c/{CLUSTER}/leases/?{query}").json()["total"])
+
+    nobody, there = total(phase=["vacant", "expired"]), total()
+    assert (nobody, there) == (1, 128)
+    ago = {"from": "2026-11-23T22:41:00", "to": "2026-11-23T23:30:00", "at": "2026-11-23T23:25:00"}
+    for query in ("", "?limit=50", "?limit=200", "?page=2", f"?{urlencode(ago)}"):
+        html = reader.get(f"/c/{CLUSTER}/timeline/{query}").content.decode()
+        said = re.search(r"<b data-nobody>(\d+)</b> of ([\d,]+)( drawn)? without", html)
+        assert said is not None, query
+        assert said.groups() == ("1", "128", None), query
+
+
 LINE = re.compile(
     r'^leaseboard_election_(\w+)\{cluster="a",namespace="work",name="([^"]+)"\} (.+)$'
 )
