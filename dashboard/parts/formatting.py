@@ -49,8 +49,8 @@ def span_of(length: timedelta) -> str:
 
 
 def percent(part: float, whole: float) -> str:
-    """A share, rounded down: `98 %`. Near both ends it shows hundredths, because `100 %` means all
-    and `0 %` means none.
+    """A share, rounded to the nearest: `98 %`. Near both ends it shows hundredths, rounded down,
+    because `100 %` means all and `0 %` means none.
     """
     if not part or not whole:
         return "0 %"
@@ -58,7 +58,7 @@ def percent(part: float, whole: float) -> str:
         return "100 %"
     hundredths = int(10_000 * part // whole)
     if 100 <= hundredths < 9_900:
-        return f"{hundredths // 100} %"
+        return f"{int(100 * part / whole + 0.5)} %"
     return f"{hundredths / 100:g} %" if hundredths else "under 0.01 %"
 
 

@@ -92,7 +92,7 @@ def test_shares_never_say_more_than_all_and_all_means_all(parts):
     whole = sum(parts)
     reported = [percent(part, whole) for part in parts]
     exact = [float(text.removesuffix(" %")) for text in reported if not text.startswith("under")]
-    assert sum(exact) <= 100.0001
+    assert sum(exact) <= 100.0001 + len(parts) / 2
     for part, text in zip(parts, reported, strict=True):
         assert (text == "100 %") == (part == whole > 0)
         assert (text == "0 %") == (part == 0)
@@ -101,12 +101,12 @@ def test_shares_never_say_more_than_all_and_all_means_all(parts):
 @pytest.mark.parametrize(
     ("part", "whole", "text"),
     [
-        (1, 3, "33 %"), (2, 3, "66 %"), (1209, 1229, "98 %"), (995, 1000, "99.5 %"),
+        (1, 3, "33 %"), (2, 3, "67 %"), (1, 15, "7 %"), (989, 1000, "99 %"), (1209, 1229, "98 %"), (995, 1000, "99.5 %"),
         (99_999, 100_000, "99.99 %"), (1, 130_000, "under 0.01 %"), (4, 1000, "0.4 %"),
         (0, 0, "0 %"), (0.5, 60.0, "0.83 %"),
     ],
 )  # fmt: skip
-def test_a_share_is_rounded_down(part, whole, text):
+def test_a_share_is_rounded_to_the_nearest_and_down_near_both_ends(part, whole, text):
     assert percent(part, whole) == text
 
 
