@@ -38,7 +38,7 @@ class HourBar(msgspec.Struct, frozen=True):
 
     @property
     def title(self) -> str:
-        changes = f"{self.number:,} change{'' if self.number == 1 else 's'}"
+        changes = f"{self.number:,} {'change' if self.number == 1 else 'changes'}"
         return ", ".join(filter(None, (self.hour, changes if self.known else "", self.blind)))
 
 

@@ -13,7 +13,7 @@ from django.urls import reverse
 from dashboard.access.roles import READ_TRAIL
 from dashboard.board import running_board
 from dashboard.parts.audit_line import AuditLine, audit_line
-from dashboard.parts.formatting import age, counted, listed, shortened, when
+from dashboard.parts.formatting import age, counted, gap_length, listed, shortened, when
 from dashboard.parts.incident_line import ChangeCause, change_cause, visible, written_by_hand
 from dashboard.parts.lease_row import lease_url
 from dashboard.parts.names import HolderView, ShownName, holder_view, shown_name
@@ -140,7 +140,7 @@ def change_line(change: Change, now: datetime) -> ChangeLine:
         from_to=change.change not in _KEEPS_HOLDER,
         previous=holder_view(last),
         next=None if to_nobody else holder_view(change.holder),
-        gap="" if gap is None else age(gap),
+        gap="" if gap is None else _short_gap(change, gap),
         gap_is_long=_gap_is_long(change, gap),
         window=_window(change, now),
         by_hand=written_by_hand(change),
@@ -235,13 +235,28 @@ def _gap(change: Change) -> list[Part]:
         return []
     if change.change is ChangeType.RECOVERED and change.kind is Kind.HEARTBEAT:
         return [Part(f", {age(gap)} after it expired")]
-    said = f"after {age(gap)} without a holder"
+    length, _, unseen = gap_length(gap, unwatched_before(change)).partition(", ")
+    said = f"after {length} without a holder{f', {unseen}' if unseen else ''}"
     return [Part(" "), Part(said, "bad" if _gap_is_long(change, gap) else "")]
 
 
+def _short_gap(change: Change, gap: float) -> str:
+    return f"at most {age(gap)}" if unwatched_before(change) else age(gap)
+
+
 def _gap_is_long(change: Change, seconds: float | None) -> bool:
-    """A lock that was free for long was needed by nobody."""
-    return seconds is not None and seconds >= LONG_GAP_SECONDS and change.kind is not Kind.LOCK
+    """A lock that was free for long was needed by nobody. Time that nobody watched is not long."""
+    if seconds is None or change.kind is Kind.LOCK:
+        return False
+    return seconds - unwatched_before(change) >= LONG_GAP_SECONDS
+
+
+def unwatched_before(change: Change) -> float:
+    """How much of the time without a holder that a change ended was not watched."""
+    since = change.inferred_since
+    if not change.inferred or since is None or change.gap_seconds is None:
+        return 0.0
+    return max(0.0, min(change.gap_seconds, (change.at - since).total_seconds()))
 
 
 def _window(change: Change, now: datetime) -> str:

@@ -62,6 +62,15 @@ def percent(part: float, whole: float) -> str:
     return f"{hundredths / 100:g} %" if hundredths else "under 0.01 %"
 
 
+def gap_length(seconds: float, unwatched: float = 0.0) -> str:
+    """A time without a holder: `19 s`, `at most 19 m 31 s, 19 m 29 s of it not watched`."""
+    if unwatched <= 0:
+        return age(seconds)
+    if unwatched >= seconds:
+        return f"at most {age(seconds)}, none of it watched"
+    return f"at most {age(seconds)}, {age(unwatched)} of it not watched"
+
+
 def thousands(number: int) -> str:
     return f"{number:,}"
 

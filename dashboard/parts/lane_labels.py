@@ -7,10 +7,10 @@ import msgspec
 
 from dashboard.charts.lanes import LaneMark, Shape, fit, marks
 from dashboard.charts.time_axis import Scale
-from dashboard.parts.formatting import age, counted, listed, when
+from dashboard.parts.formatting import age, counted, gap_length, listed, when
 from dashboard.parts.names import HolderView, holder_view
 from leases.domain.change import Change, ChangeType
-from leases.domain.figures import LONG_GAP_SECONDS
+from leases.domain.figures import LONG_GAP_SECONDS, Span, watched_seconds
 from leases.domain.terms import Gap, Life, Term
 
 MARKS = {"edit": "edited here", "reconfigured": "reconfigured"}
@@ -25,6 +25,7 @@ _AFTER = {
     ChangeType.EXPIRED: "it expired",
     ChangeType.RELEASED: "it was released",
     ChangeType.CREATED: "it was created without one",
+    ChangeType.DELETED: "the Lease was deleted, and made anew",
 }
 
 
@@ -65,9 +66,10 @@ def shape_view(
     *,
     zoom: Callable[[datetime, datetime], str],
     end: datetime | None = None,
+    blind: Sequence[Span] = (),
 ) -> ShapeView:
     """Add the words to a shape. `zoom` makes the URL that shows the changes of a band; `end` is the
-    last known moment; None means now.
+    last known moment; None means now. In the times of `blind` nobody watched: they are no trouble.
     """
     holder = holder_view(shape.term.holder) if shape.term else None
     return ShapeView(
@@ -79,10 +81,10 @@ def shape_view(
         hue=holder.hue if holder else 0,
         holder=holder,
         label=_label(shape, holder),
-        title=_title(shape, holder, now, end),
+        title=_title(shape, holder, now, end, blind),
         edge=shape.edge,
         narrow=shape.narrow,
-        bad=bool(shape.gap) or shape.gap_seconds >= LONG_GAP_SECONDS,
+        bad=_is_bad(shape.gap, end or now, blind) or shape.gap_seconds >= LONG_GAP_SECONDS,
         changes=shape.changes,
         vacant=shape.gap.vacant_since.timestamp() if shape.gap and shape.gap.vacant_since else 0.0,
         url=zoom(shape.since, shape.until) if shape.changes else "",
@@ -117,11 +119,32 @@ def _label(shape: Shape, holder: HolderView | None) -> str:
     return long if long and "…" not in long else fit(str(shape.changes), "", shape.width)
 
 
-def _title(shape: Shape, holder: HolderView | None, now: datetime, end: datetime | None) -> str:
+def _is_bad(gap: Gap | None, end: datetime, blind: Sequence[Span]) -> bool:
+    """Whether somebody watched at least a part of a gap."""
+    return gap is not None and unwatched_in(gap, end, blind) < gap_seconds(gap, end)
+
+
+def gap_seconds(gap: Gap, end: datetime) -> float:
+    return ((gap.until or end) - gap.since).total_seconds()
+
+
+def unwatched_in(gap: Gap, end: datetime, blind: Sequence[Span]) -> float:
+    """How much of a gap nobody watched."""
+    span = (gap.since, gap.until or end)
+    return gap_seconds(gap, end) - watched_seconds([span], blind)
+
+
+def _title(
+    shape: Shape,
+    holder: HolderView | None,
+    now: datetime,
+    end: datetime | None,
+    blind: Sequence[Span],
+) -> str:
     if shape.term is not None and holder is not None:
         return term_title(shape.term, holder, now, end)
     if shape.gap is not None:
-        return gap_title(shape.gap, now, end)
+        return gap_title(shape.gap, now, end, blind)
     return band_title(shape, now)
 
 
@@ -153,9 +176,12 @@ def how_ended(term: Term) -> str:
     return _ENDED[term.ended] if term.ended else ""
 
 
-def gap_title(gap: Gap, now: datetime, end: datetime | None = None) -> str:
+def gap_title(
+    gap: Gap, now: datetime, end: datetime | None = None, blind: Sequence[Span] = ()
+) -> str:
     """`No holder for 19 s, from 03:12:22: it expired`."""
-    length = age(((gap.until or end or now) - gap.since).total_seconds())
+    last = end or now
+    length = gap_length(gap_seconds(gap, last), unwatched_in(gap, last, blind))
     why = f": {_AFTER[gap.after]}" if gap.after in _AFTER else ""
     still = "" if gap.until else ", still" if end is None else f", still at {when(end, now)}"
     return f"No holder for {length}{still}, from {when(gap.since, now)}{why}"

@@ -370,9 +370,9 @@ def totals_in(
         )
         for gap, held_since in found
     ]
-    lost = _watched([span for spans, _ in gaps for span in spans], blind)
-    needless = _watched([span for _, spans in gaps for span in spans], blind)
-    handovers, existed = _handovers(life, since, until), _watched(exists, blind)
+    lost = watched_seconds([span for spans, _ in gaps for span in spans], blind)
+    needless = watched_seconds([span for _, spans in gaps for span in spans], blind)
+    handovers, existed = _handovers(life, since, until), watched_seconds(exists, blind)
     return Totals(
         gap_seconds=lost,
         watched_seconds=existed - needless,
@@ -384,7 +384,7 @@ def totals_in(
 
 def unheld_seconds(gap: Gap, kind: Kind, here: Span, blind: Sequence[Span], **more: Any) -> float:
     """Return how long one gap counts as without a holder in a range; `more` as for `needed`."""
-    return _watched(needed(gap, kind, here, **more)[0], blind)
+    return watched_seconds(needed(gap, kind, here, **more)[0], blind)
 
 
 def needed(
@@ -504,6 +504,6 @@ def _seconds(spans: Iterable[Span]) -> float:
     return sum((until - since).total_seconds() for since, until in spans)
 
 
-def _watched(spans: Sequence[Span], blind: Sequence[Span]) -> float:
-    """Return the seconds of the spans outside the blind ones."""
+def watched_seconds(spans: Sequence[Span], blind: Sequence[Span]) -> float:
+    """Return the seconds of the spans in which somebody watched."""
     return _seconds(spans) - sum(_seconds(_clipped(blind, span)) for span in spans)

@@ -38,6 +38,19 @@ def test_a_take_over_names_both_holders_and_the_gap():
     )
 
 
+def test_time_that_nobody_watched_is_at_most_so_long_and_no_trouble():
+    gone = {"holder": "cp-1", "previous_holder": "cp-3", "gap_seconds": 600.0, "inferred": True}
+    since = NOW - timedelta(seconds=594)
+    change = a_change(ChangeType.TAKEN_OVER, inferred_since=since, **gone)
+    assert (
+        "".join(part.text for part in sentence(change))
+        == "kube-scheduler was taken over by cp-1 from cp-3 after at most 10 m 0 s "
+        "without a holder, 9 m 50 s of it not watched."
+    )
+    line = change_line(change, NOW)
+    assert (line.gap, line.gap_is_long) == ("at most 10 m 0 s", False)
+
+
 @pytest.mark.parametrize(("kind", "long"), [(Kind.ELECTION, True), (Kind.LOCK, False)])
 def test_a_lock_that_was_free_for_long_is_no_trouble(kind, long):
     change = a_change(ChangeType.ACQUIRED, kind=kind, holder="cp-1", gap_seconds=600.0)

@@ -15,6 +15,7 @@ from dashboard.parts.formatting import (
     age,
     clock,
     counted,
+    gap_length,
     percent,
     rough,
     seconds,
@@ -23,7 +24,15 @@ from dashboard.parts.formatting import (
     when,
 )
 from dashboard.parts.key_figures import Measure, lease_measures
-from dashboard.parts.lane_labels import how_ended, lane_marks, lane_role, shape_view, until_when
+from dashboard.parts.lane_labels import (
+    gap_seconds,
+    how_ended,
+    lane_marks,
+    lane_role,
+    shape_view,
+    until_when,
+    unwatched_in,
+)
 from dashboard.parts.lease_row import numbers
 from dashboard.parts.list_controls import ListLinks
 from dashboard.parts.names import holder_view
@@ -33,6 +42,7 @@ from leases.actions import audit
 from leases.domain.figures import (
     DEFAULT_ABANDONED_AFTER,
     LONG_GAP_SECONDS,
+    Span,
     Statistics,
     Totals,
     statistics,
@@ -119,11 +129,12 @@ def past_view(
     """Present the past; `zoom` and `end` are as in shape_view."""
     shown = past.shown
     scale = Scale(shown.since, shown.until)
+    spans = [(one.since, one.until) for one in past.blind]
     drawn = [
-        shape_view(shape, now, zoom=zoom, end=end)
+        shape_view(shape, now, zoom=zoom, end=end, blind=spans)
         for shape in shapes(past.life, scale, busy=past.busy)
     ]
-    rows = list(_rows(past.life, shown.since, now, end))
+    rows = list(_rows(past.life, shown.since, now, end, spans))
     blind = past.stretch.unwatched_seconds
     note, lost = _note(past, now)
     measured = past.statistics if rows or not _unwatched(past) else None
@@ -198,17 +209,20 @@ def _too_many(changes: int) -> str:
 
 
 def _rows(
-    life: Life, since: datetime, now: datetime, end: datetime | None
+    life: Life, since: datetime, now: datetime, end: datetime | None, blind: Sequence[Span]
 ) -> Iterator[dict[str, Any]]:
     """The terms in the range, newest first."""
     before = {gap.until: gap for gap in life.gaps if gap.until is not None}
     for term in reversed(life.terms):
         if term.until is None or term.until > since:
-            yield _row(term, before.get(term.since), now, end)
+            yield _row(term, before.get(term.since), now, end, blind)
 
 
-def _row(term: Term, gap: Gap | None, now: datetime, end: datetime | None) -> dict[str, Any]:
-    lost = (term.since - gap.since).total_seconds() if gap else 0.0
+def _row(
+    term: Term, gap: Gap | None, now: datetime, end: datetime | None, blind: Sequence[Span]
+) -> dict[str, Any]:
+    lost = gap_seconds(gap, now) if gap else 0.0
+    unseen = unwatched_in(gap, now, blind) if gap else 0.0
     begun = when(term.since, now)
     return {
         "holder": holder_view(term.holder),
@@ -217,8 +231,8 @@ def _row(term: Term, gap: Gap | None, now: datetime, end: datetime | None) -> di
         "until": until_when(term.until, now, end),
         "held_for": age(((term.until or end or now) - term.since).total_seconds()),
         "held_since": None if term.until or end else term.since.timestamp(),
-        "gap": age(lost) if lost else "none",
-        "gap_is_long": lost >= LONG_GAP_SECONDS,
+        "gap": gap_length(lost, unseen) if lost else "none",
+        "gap_is_long": lost - unseen >= LONG_GAP_SECONDS,
         "ended": how_ended(term),
         "note": ", ".join(_notes(term, now, end)),
     }

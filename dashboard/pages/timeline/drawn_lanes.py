@@ -12,11 +12,12 @@ from dashboard.charts.time_axis import Scale
 from dashboard.pages.timeline.lane_query import TROUBLED, Lanes, TimelineLane
 from dashboard.parts import lane_labels
 from dashboard.parts.as_of import ABSENT, FLAPPING, SIGNS, group_titles, stood, stood_when_watched
-from dashboard.parts.formatting import age, counted, listed, when
+from dashboard.parts.formatting import age, counted, gap_length, listed, when
 from dashboard.parts.incident_line import IncidentBand
 from dashboard.parts.names import HolderView, holder_view, shown_holder, shown_name
 from dashboard.parts.page_links import ShownTime, holder_url, lease_url_at
 from dashboard.parts.time_range import TimeRange, Zoom
+from leases.domain.figures import Span
 from leases.domain.lease import ObjectName
 from leases.domain.terms import Gap, PastPhase, PastState, Term
 from leases.domain.watched_times import UnwatchedTime
@@ -55,6 +56,7 @@ def lane_views(
         shown.at, now=now, watched=lanes.watched, unseen=unseen, groups=tuple(sizes)
     )
     views, before = [], None
+    blind = [(one.since, one.until) for one in lanes.blind]
     scale, most = Scale(shown.since, shown.until), shapes_of_each(len(lanes.page))
     for lane in lanes.page:
         group = lane.place.group
@@ -62,7 +64,7 @@ def lane_views(
         drawn = shapes(lane.life, scale, busy=lane.busy, most=most)
         view = _lane_view(cluster, lane, shown, now, (title, sizes[group]))
         view["shapes"] = tuple(
-            lane_labels.shape_view(shape, now, zoom=zoom, end=end) for shape in drawn
+            lane_labels.shape_view(shape, now, zoom=zoom, end=end, blind=blind) for shape in drawn
         )
         view["url"] = lease_url_at(cluster, lane.key, time)
         view["bands"] = bands.get(lane.key, ())
@@ -175,10 +177,11 @@ def table_rows(
     """The shapes of all lanes in words; `zoom` and `end` as in shape_view."""
     rows: list[dict[str, Any]] = []
     most = shapes_of_each(len(lanes.page))
+    blind = [(one.since, one.until) for one in lanes.blind]
     for lane in lanes.page:
         drawn = shapes(lane.life, scale, busy=lane.busy, most=most)
         url = lease_url_at(cluster, lane.key, time)
-        rows += _of_lane(url, lane, drawn, now, zoom, end)
+        rows += _of_lane(url, lane, drawn, now, zoom, end, blind)
     return rows
 
 
@@ -189,6 +192,7 @@ def _of_lane(
     now: datetime,
     zoom: Zoom,
     end: datetime | None,
+    blind: Sequence[Span],
 ) -> list[dict[str, Any]]:
     at = as_of_view(lane.standing, now, watched=lane.watched)
     head = {
@@ -199,11 +203,13 @@ def _of_lane(
     }
     if not drawn:
         return [head | {"holder": "nothing known"}]
-    rows = [_words(shape, now, zoom, end) for shape in drawn]
+    rows = [_words(shape, now, zoom, end, blind) for shape in drawn]
     return [head | rows[0], *rows[1:]]
 
 
-def _words(shape: Shape, now: datetime, zoom: Zoom, end: datetime | None) -> dict[str, Any]:
+def _words(
+    shape: Shape, now: datetime, zoom: Zoom, end: datetime | None, blind: Sequence[Span]
+) -> dict[str, Any]:
     """The words of one shape; a term or gap is shown whole, also outside the stretch."""
     cut = shape.term is not None and shape.term.gaps  # a part of its term, between gaps
     whole = shape.gap or (None if cut else shape.term)
@@ -214,6 +220,8 @@ def _words(shape: Shape, now: datetime, zoom: Zoom, end: datetime | None) -> dic
         holder, note = shown_holder(shape.term.holder), lane_labels.how_ended(shape.term)
     elif shape.gap is not None:
         holder, note = "no holder", ""
+        unseen = lane_labels.unwatched_in(shape.gap, end or now, blind)
+        length = gap_length(lane_labels.gap_seconds(shape.gap, end or now), unseen)
     else:
         holder, note = counted(shape.changes, "change"), lane_labels.among(shape)
     return {

@@ -15,7 +15,17 @@ from leases.domain.cause.facts import Break
 from leases.domain.cause.incident import Cause, Confidence, Evidence, Incident, Source, Standing
 from leases.domain.cause.node_groups import dead_nodes, drains, series
 from leases.domain.cause.outages import outages, unwatched
-from leases.domain.cause.scene import Group, Judged, Verdict, chains, clock, several, some, span
+from leases.domain.cause.scene import (
+    Group,
+    Judged,
+    Verdict,
+    chains,
+    clock,
+    counted,
+    several,
+    some,
+    span,
+)
 from leases.domain.change import ChangeType
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
@@ -39,7 +49,7 @@ def bursts(left: list[Judged]) -> list[Group]:
         for chain in chains(ordered, BURST, _ends_at):
             if len({one.verdict.cause for one in chain}) == 1 and len(chain) > 1:
                 first, more = chain[0].verdict, len(chain) - 1
-                sentence = f"{first.sentence}, and {more} more Lease{'s' if more > 1 else ''}"
+                sentence = f"{first.sentence}, and {counted(more, 'more Lease')}"
                 groups.append(
                     Group(tuple(chain), msgspec.structs.replace(first, sentence=sentence))
                 )

@@ -6,7 +6,17 @@ from datetime import datetime, timedelta
 from msgspec.structs import replace
 
 from leases.domain.cause.incident import Cause, Confidence, Evidence, Source
-from leases.domain.cause.scene import Group, Judged, Verdict, chains, clock, seen, some, span
+from leases.domain.cause.scene import (
+    Group,
+    Judged,
+    Verdict,
+    chains,
+    clock,
+    counted,
+    seen,
+    some,
+    span,
+)
 from leases.domain.change import ChangeType
 from leases.domain.kind import Kind
 
@@ -31,7 +41,7 @@ def dead_nodes(left: list[Judged]) -> list[Group]:
         # One group under one name; its elections are looked up under each node's.
         taken = {one.serial for one in many}
         names = {name: one for name, one in names.items() if one[0].serial not in taken}
-        names[f"{len(many)} nodes"] = many
+        names[counted(len(many), "node")] = many
     for name, mine in names.items():
         there = []
         for heart in mine:
@@ -88,11 +98,12 @@ def _node_group(there: list[Judged], name: str) -> Group:
         lead = Verdict(Cause.NODE_DOWN, Confidence.LIKELY, sentence, evidence[:MAX_EVIDENCE])
         return Group(tuple(there), lead, _hosts(hearts, name))
     within = max(one.at for one in elections) - min(one.at for one in elections)
-    count = f"{len(elections)} election{'s' if len(elections) > 1 else ''}"
-    what = f"{name}'s heartbeat stopped" if hearts else f"{name} fell silent"
-    ran = f"{count} that its pods held ran out within {span(within.total_seconds())}"
+    count = counted(len(elections), "election")
+    what = _stopped(name, len(hearts))
+    whose = "their" if len(hearts) > 1 else "its"
+    ran = f"{count} that {whose} pods held ran out within {span(within.total_seconds())}"
     if len(elections) == 1:
-        ran = f"{count} that its pod held ran out at {clock(elections[0].at)}"
+        ran = f"{count} that {whose} pod held ran out at {clock(elections[0].at)}"
     back = [one for one in hearts if one.episode.happened(ChangeType.RECOVERED)]
     died, lived = any(one.died for one in there), any(one.died is False for one in there)
     cause = Cause.NODE_DOWN
@@ -120,6 +131,13 @@ def _evidence(there: list[Judged], against: Cause = Cause.PARTITION) -> tuple[Ev
         for fact in one.verdict.evidence
     )
     return tuple(dict.fromkeys(found))
+
+
+def _stopped(name: str, hearts: int) -> str:
+    """What fell silent: one node by its name, or `63 nodes`."""
+    if not hearts:
+        return f"{name} fell silent"
+    return f"{name}'s heartbeat stopped" if hearts == 1 else f"The heartbeats of {name} stopped"
 
 
 def _hosts(hearts: list[Judged], name: str) -> tuple[str, ...]:
@@ -237,7 +255,7 @@ def _when(one: Judged) -> datetime:
 
 def _drain(chain: list[Judged], name: str) -> Group:
     evidence = tuple(dict.fromkeys(fact for one in chain[:20] for fact in one.verdict.evidence))
-    count = f"{len(chain)} election{'s' if len(chain) > 1 else ''}"
+    count = counted(len(chain), "election")
     within = (chain[-1].at - chain[0].at).total_seconds()
     sentence = f"{name} was drained from {clock(chain[0].at)} on; {count} that its pods held " + (
         f"moved within {span(within)}" if len(chain) > 1 else "moved"

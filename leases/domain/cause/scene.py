@@ -278,6 +278,11 @@ def span(seconds: float) -> str:
     return f"{minutes} min {rest} s" if rest else f"{minutes} min"
 
 
+def counted(number: int, one: str, many: str | None = None) -> str:
+    """`1 Lease`, `2 Leases`, `1,000 Leases`."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
 def some(names: list[str], most: int = 3) -> str:
     """A list of names in words, cut where it gets long."""
     if len(names) <= most:

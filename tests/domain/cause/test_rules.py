@@ -5,10 +5,13 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from dashboard.parts import formatting
+from leases.domain.cause import node_groups
 from leases.domain.cause.casebook import Casebook
 from leases.domain.cause.clue import Clue
 from leases.domain.cause.facts import PodFact
 from leases.domain.cause.incident import Cause, Confidence, Incident, Standing
+from leases.domain.cause.scene import counted
 from leases.domain.change import FieldManager
 from leases.domain.lease import Lease, ObjectName
 from leases.tracking.store import Store
@@ -298,3 +301,25 @@ def test_a_write_through_a_form_is_told_as_one() -> None:
     assert (incident.cause, incident.confidence) == (Cause.BY_HAND, Confidence.CERTAIN)
     assert incident.standing is Standing.PLANNED
     assert incident.sentence == "default/controller was released here, through a form, at 12:00:04"
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(0, "0 elections"), (1, "1 election"), (2, "2 elections"), (1000, "1,000 elections")],
+)
+def test_a_number_of_things_is_said_by_rule(number: int, text: str) -> None:
+    assert counted(number, "election") == text
+    assert formatting.counted(number, "election") == text
+
+
+@pytest.mark.parametrize(
+    ("name", "hearts", "text"),
+    [
+        ("worker-7", 0, "worker-7 fell silent"),
+        ("worker-7", 1, "worker-7's heartbeat stopped"),
+        ("2 nodes", 2, "The heartbeats of 2 nodes stopped"),
+        ("1,000 nodes", 1000, "The heartbeats of 1,000 nodes stopped"),
+    ],
+)
+def test_one_node_is_named_and_many_are_counted(name: str, hearts: int, text: str) -> None:
+    assert node_groups._stopped(name, hearts) == text

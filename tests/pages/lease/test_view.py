@@ -75,6 +75,7 @@ def figures(response) -> dict[str, str]:
 
 
 def test_the_past_is_a_list_of_terms_newest_first(store, operator):
+    watched()
     a_story()
     html = html_of(operator.get(HOUR))
     table = html[html.index('aria-label="Terms"') :]
@@ -274,3 +275,17 @@ def test_a_range_that_nobody_watched_claims_no_time_with_a_holder(store, operato
     shown = operator.get(HOUR)
     assert "1 term in 1 h, no time without a holder seen" in text_of(shown)
     assert figures(shown)["Without a holder"] == "none seen"
+
+
+def test_a_gap_that_nobody_watched_is_at_most_so_long_and_no_trouble(store, operator):
+    a_story()
+    WatchSpan.objects.create(cluster="a", process="p", since=ago(60), until=ago(11.5))
+    WatchSpan.objects.create(cluster="a", process="q", since=ago(9), until=ago(-1))
+    html = html_of(operator.get(HOUR))
+    assert re.search(r"at most 2 m 0 s, 1 m (29|30) s of it not watched", html)
+    assert figures(operator.get(HOUR))["Without a holder"] in ("1 m 29 s", "1 m 30 s")
+    WatchSpan.objects.filter(process="p").update(until=ago(12.5))
+    html = html_of(operator.get(HOUR))
+    assert "at most 2 m 0 s, none of it watched" in html
+    assert 'num m-hide gap-long">at most' not in html
+    assert figures(operator.get(HOUR))["Without a holder"] in ("59 s", "1 m 0 s")

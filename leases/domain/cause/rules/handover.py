@@ -249,7 +249,7 @@ def _vacant(scene: Scene, sentence: str) -> Verdict:
     waits = _waits(scene)
     if waits < VACANT or _is_there(scene) or _rolled_up(scene) is not None:
         return possible(Cause.GRACEFUL_STOP, sentence)
-    sentence = f"{sentence}, and nobody has taken it for {span(waits.total_seconds())}"
+    sentence = f"{sentence}, and nobody took it at once"  # how long it lasts, the page counts
     if waits < NO_POD_MADE or scene.episode.kind is not Kind.ELECTION:
         return possible(Cause.SCALED_DOWN, sentence)
     fact = seen(Source.LEASES, "nobody contends: no Pod was made in its place")
