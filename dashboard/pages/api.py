@@ -145,6 +145,7 @@ def answered(answer: Json) -> Json:
         if answer.get("known"):
             fields["connection?"] = "ConnectionState | unless the cluster is live"
             fields["as_of?"] = "time? | when Leaseboard last heard from the cluster"
+            fields["behind_seconds?"] = "number | how old the newest event is that it took"
         schema = object_of(fields)
     content: Json = {"application/json": {"schema": schema}}
     for one in answer.get("formats", ["json"])[1:]:
