@@ -140,6 +140,7 @@ def past_view(
     measured = past.statistics if rows or not _unwatched(past) else None
     measures = lease_measures(key, past.stretch.since, past.stretch.until)
     return {
+        "key": str(key),
         "shown": shown,
         "links": links,
         "note": note,

@@ -83,7 +83,7 @@ def reader(evening: Evening) -> Client:
 
 def pages() -> Iterator[str]:
     """Every page that shows a figure of the day."""
-    yield from ("", "wall/", "incidents/", "leases/", "holders/", "nodes/")
+    yield from ("", "wall/", "incidents/", "leases/?limit=200", "holders/", "nodes/")
     yield f"timeline/?{STRETCH}&limit=200"
     yield f"timeline/?{STRETCH}"
     yield f"timeline/?{STRETCH}&view=table"
@@ -95,6 +95,7 @@ def pages() -> Iterator[str]:
         yield f"reliability/?period=day&by={by}&limit=200"
     for name in ACTORS:
         yield f"leases/work/{name}/?{STRETCH}"
+        yield f"leases/work/{name}/"
 
 
 def collect(reader: Client) -> Found:
@@ -172,6 +173,8 @@ def test_one_figure_has_one_value_everywhere(reader: Client) -> None:
     for name in ACTORS:
         assert len(found["unheld", f"lease:work/{name}", SPAN]) >= 4, name
         assert len(found["handovers", f"lease:work/{name}", SPAN]) >= 4, name
+        held = found["held-for", f"lease:work/{name}", "now"]
+        assert len(held) >= (0 if name == "released" else 3), name
 
 
 def test_the_figures_are_those_of_the_story(reader: Client) -> None:
