@@ -14,13 +14,16 @@ from dashboard.parts import lane_labels
 from dashboard.parts.as_of import ABSENT, FLAPPING, SIGNS, group_titles, stood, stood_when_watched
 from dashboard.parts.formatting import age, counted, gap_length, listed, when
 from dashboard.parts.incident_line import IncidentBand
+from dashboard.parts.key_figures import lease_measures
 from dashboard.parts.names import HolderView, holder_view, shown_holder, shown_name
 from dashboard.parts.page_links import ShownTime, holder_url, lease_url_at
 from dashboard.parts.time_range import TimeRange, Zoom
-from leases.domain.figures import Span
+from leases.domain.figures import Span, totals_in
+from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.terms import Gap, PastPhase, PastState, Term
 from leases.domain.watched_times import UnwatchedTime
+from leases.history.lease_figures import Stretch
 from leases.wire.microtime import format_microtime, microtime_or_none
 
 SHAPES_OF_PAGE = 700
@@ -69,7 +72,13 @@ def lane_views(
         view["url"] = lease_url_at(cluster, lane.key, time)
         view["bands"] = bands.get(lane.key, ())
         view["role"] = lane_labels.lane_role(view["shapes"], linked=bool(view["bands"]))
-        view["says"] = says(lane.key, drawn, unseen=unseen, incidents=len(view["bands"]))
+        lost = _unheld(lane, lanes.stretch)
+        if lost is not None and lanes.stretch is not None:
+            measures = lease_measures(lane.key, lanes.stretch.since, lanes.stretch.until)
+            view["unheld"] = (measures["unheld"], age(lost))
+        view["says"] = says(
+            lane, drawn, lost=lost or 0.0, unseen=unseen, incidents=len(view["bands"])
+        )
         views.append(view)
         before = group
     return views
@@ -141,15 +150,31 @@ def _stood(standing: PastState) -> str:
     return standing.phase.value
 
 
-def says(key: ObjectName, drawn: Sequence[Shape], *, unseen: str = "", incidents: int = 0) -> str:
-    """Sum up a lane in one sentence, for screen readers."""
+def _unheld(lane: TimelineLane, stretch: Stretch | None) -> float | None:
+    """How long it was without a holder; None where its changes are only counted."""
+    if stretch is None or lane.busy:
+        return None
+    totals = totals_in(
+        lane.life,
+        lane.kind or Kind.UNKNOWN,
+        since=stretch.since,
+        until=stretch.until,
+        blind=stretch.blind,
+        may_be_vacant=stretch.marks.get(lane.key, ()),
+        abandoned_after=stretch.abandoned_after,
+    )
+    return totals.gap_seconds
+
+
+def says(
+    lane: TimelineLane, drawn: Sequence[Shape], *, lost: float, unseen: str = "", incidents: int = 0
+) -> str:
+    """Sum up a lane in one sentence, for screen readers. `lost`: seconds without a holder."""
+    key, changes = lane.key, lane.changes
     if unseen == "whole":
         return f"{key}: not watched in this stretch."
     if not drawn:
         return f"{key}: nothing is known of it in this stretch."
-    lost = sum(shape.seconds for shape in drawn if shape.gap)
-    lost += sum(shape.gap_seconds for shape in drawn)
-    changes = sum(shape.changes for shape in drawn) + sum(shape.edge for shape in drawn)
     holders = dict.fromkeys(
         view.short
         for shape in drawn

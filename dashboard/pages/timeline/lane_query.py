@@ -23,6 +23,7 @@ from leases.domain.phase import Phase
 from leases.domain.terms import Life, PastPhase, PastState, as_of
 from leases.domain.watched_times import UnwatchedTime
 from leases.history import timeline_lanes as history_lanes
+from leases.history.lease_figures import Stretch, read_stretch
 from leases.history.states_as_of import State, born_later, ended_terms, gone_since, states_at
 from leases.history.timeline_lanes import LaneTotals
 from leases.history.watched_spans import unwatched_times
@@ -220,6 +221,7 @@ class Lanes(msgspec.Struct, frozen=True):
     blind: Sequence[UnwatchedTime]
     watched: bool
     stands: Counter[str] | None = None  # of all pages, how Leases stood; None: too many to read
+    stretch: Stretch | None = None  # as far as it is known; None without lanes
 
 
 MAX_STANDS = 5000  # Leases whose state at a past instant is read
@@ -286,7 +288,12 @@ def read_lanes(store: Store, wanted: TimelineFilter, shown: TimeRange, now: date
         )
         for place in chosen.page
     ]
-    return Lanes(page, chosen, blind, watched, _stands(store, wanted, shown, gone, held))
+    known = max(since, min(until, store.connection.as_of(now)))
+    stretch = read_stretch(
+        cluster, since=since, until=known, now=now, abandoned_after=store.abandoned_after
+    )
+    stands = _stands(store, wanted, shown, gone, held)
+    return Lanes(page, chosen, blind, watched, stands, stretch)
 
 
 def _changed(
