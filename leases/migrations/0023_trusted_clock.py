@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("leases", "0021_incident_lasted_long"),
+        ("leases", "0022_incident_standing"),
     ]
 
     operations = [
