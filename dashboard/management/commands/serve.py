@@ -9,6 +9,7 @@ from argparse import ArgumentParser
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -145,7 +146,8 @@ class Command(RefusingCommand):
             sign_in = f"{origin}{_sign_in(admin)}"
         else:
             wall = reverse("wall_links")
-            sign_in = f"python3 manage.py sign_in_link {admin}  (prints a link)"
+            port = "" if config.url else f" --port {urlsplit(origin).port}"
+            sign_in = f"python3 manage.py sign_in_link {admin}{port}  (prints a link)"
         lines = [
             f"Leaseboard   {origin}{reverse('overview', args=[clusters[0]])}",
             f"Sign in      {sign_in}",

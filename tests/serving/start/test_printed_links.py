@@ -41,7 +41,7 @@ def test_a_log_holds_no_link_that_signs_in_and_says_how_to_get_one(tmp_path):
         server.wait_synced()
         assert not SECRET.search(server.text)
         assert made_links(server) == []
-        assert "python3 manage.py sign_in_link admin" in server.text
+        assert f"python3 manage.py sign_in_link admin --port {server.port} " in server.text
         assert server.printed("Wall") == f"{server.url}/wall-links/"
         done = manage(server.data, "sign_in_link", "admin", "--port", str(server.port), **QUIET)
         assert (done.returncode, done.stderr) == (0, "")
