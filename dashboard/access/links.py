@@ -118,7 +118,7 @@ def printed_wall_link(
     """
     path = data / FILE_NAME
     with turn("wall link"):  # replicas that start at once choose different names
-        kept = path.read_text().strip() if path.exists() else ""
+        kept = kept_token(data)
         link = find(kept) if kept else None
         for cluster in clusters:
             if why_closed(link, cluster=cluster, now=now) is None:
@@ -131,6 +131,29 @@ def printed_wall_link(
     return clusters[0], token
 
 
+class BadLinkFile(Exception):
+    """The kept link cannot be used; the text says what to do."""
+
+
+def kept_token(data: Path) -> str:
+    """The token of the kept link; empty where none is kept. Raises BadLinkFile."""
+    path = data / FILE_NAME
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except FileNotFoundError:
+        return ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise _bad_file(path, "read", error) from error
+
+
+def _bad_file(path: Path, what: str, error: OSError | UnicodeDecodeError) -> BadLinkFile:
+    reason = error.strerror if isinstance(error, OSError) else "it is not text"
+    return BadLinkFile(
+        f"The wall link {path} cannot be {what} ({str(reason).lower()}): put a good copy in its "
+        "place, or remove it; then a new one is made, and the old one opens until you revoke it."
+    )
+
+
 def _free_name() -> str:
     taken = set(WallLink.objects.filter(revoked_at=None).values_list("name", flat=True))
     names = [NAME, *(f"{NAME} {number}" for number in range(2, len(taken) + 3))]
@@ -138,9 +161,12 @@ def _free_name() -> str:
 
 
 def _keep(path: Path, token: str) -> None:
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(handle, "w") as file:
-        file.write(f"{token}\n")
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(handle, "w") as file:
+            file.write(f"{token}\n")
+    except OSError as error:
+        raise _bad_file(path, "written", error) from error
 
 
 SEEN: set[int] = set()  # ids of users since the last write

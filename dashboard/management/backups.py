@@ -51,8 +51,12 @@ def fold_log(path: Path) -> None:
 
 def applied_migrations(path: Path) -> list[str]:
     with closing(_open(path)) as database:
-        rows = database.execute("SELECT app, name FROM django_migrations ORDER BY id")
-        return [f"{app}.{name}" for app, name in rows]
+        return _migrations_in(database)
+
+
+def _migrations_in(database: sqlite3.Connection) -> list[str]:
+    rows = database.execute("SELECT app, name FROM django_migrations ORDER BY id")
+    return [f"{app}.{name}" for app, name in rows]
 
 
 def row_counts(path: Path) -> dict[str, int]:
@@ -68,9 +72,9 @@ def row_counts(path: Path) -> dict[str, int]:
         }
 
 
-def _open(path: Path) -> sqlite3.Connection:
+def _open(path: Path, *, how: str = "mode=rw") -> sqlite3.Connection:
     """Never makes the file."""
-    return sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True, timeout=WAIT_SECONDS)
+    return sqlite3.connect(f"{path.absolute().as_uri()}?{how}", uri=True, timeout=WAIT_SECONDS)
 
 
 FORMAT = 1
@@ -182,13 +186,42 @@ def _unpack(file: Path, drafts: dict[str, Path]) -> Manifest:
                 raise BadBackup(f"it is a tar file without {FILE_NAME}")
             manifest = read_manifest(content.read(MAX_MANIFEST))
             for name, member in manifest.files.items():
-                source = archive.extractfile(name)
-                if source is None:
-                    raise BadBackup(f"{name} in it is no file")
-                _unpack_one(name, source, drafts[name], member)
-    except (tarfile.TarError, KeyError, EOFError) as error:
+                _unpack_one(name, _plain_member(archive, name, member), drafts[name], member)
+    except (tarfile.TarError, KeyError, EOFError, RecursionError, ValueError) as error:
         raise BadBackup("it is no backup, or it is cut off") from error
+    _check_databases(manifest, drafts)
     return manifest
+
+
+def _plain_member(archive: tarfile.TarFile, name: str, member: BackupFile) -> IO[bytes]:
+    """A file as `backup` writes it: no link, which may lead to itself, and no sparse one, which
+    takes gigabytes from a few bytes.
+    """
+    head = archive.getmember(name)
+    source = archive.extractfile(head) if head.isreg() and not head.issparse() else None
+    if source is None:
+        raise BadBackup(f"{name} in it is no plain file")
+    if head.size != member.bytes:
+        raise BadBackup(f"{name} in it has another size than its {FILE_NAME} says")
+    return source
+
+
+def _check_databases(manifest: Manifest, drafts: dict[str, Path]) -> None:
+    """A right checksum says only that the file is what somebody packed."""
+    for name in (LEASE_API, DATABASE):
+        if name not in manifest.files:
+            continue
+        try:
+            with closing(_open(drafts[name], how="mode=ro&immutable=1")) as database:
+                (said,) = database.execute("PRAGMA quick_check(1)").fetchone()
+                if said != "ok":
+                    raise BadBackup(f"{name} in it is damaged ({said})")
+                if name == DATABASE:
+                    applied = _migrations_in(database)
+        except sqlite3.Error as error:
+            raise BadBackup(f"{name} in it is no database that can be used ({error})") from error
+    if sorted(applied) != sorted(manifest.migrations):
+        raise BadBackup(f"{DATABASE} in it has other migrations than its {FILE_NAME} says")
 
 
 def _unpack_one(name: str, source: IO[bytes], draft: Path, member: BackupFile) -> None:

@@ -3,6 +3,7 @@
 import atexit
 import errno
 import http.client
+import os
 import re
 import secrets
 import shutil
@@ -28,6 +29,8 @@ from django.http.request import split_domain_port, validate_host
 
 from dashboard.config import PREFIX, VERSION, VERSION_HEADER, Config, ConfigError, load
 from dashboard.serving import data_directory
+from leases.apiserver.http.port import CannotStart
+from leases.apiserver.serving import examine_data
 from leases.kube.http_session import advise
 from leases.wire.status import ApiError
 
@@ -76,6 +79,7 @@ set_aside: list[Finding] = []
 
 def set_bad_settings_aside(environ: MutableMapping[str, str]) -> list[Finding]:
     """Remove from the environment what no start accepts. Returns the problems."""
+    data_directory.look_only = True
     findings = []
     for name in [name for name in environ if name.startswith(PREFIX)]:
         value = environ[name]
@@ -230,6 +234,7 @@ def _running_version(host: str, port: int, allowed_host: str) -> str | None:
     connection = http.client.HTTPConnection(there, port, timeout=ANSWER_SECONDS)
     try:
         connection.request("GET", "/healthz", headers={"Host": allowed_host})
+        # Imported here: manage.py imports this module before Django's apps are there.
         return connection.getresponse().headers.get(VERSION_HEADER)
     except (OSError, http.client.HTTPException):
         return None
@@ -270,6 +275,37 @@ def _text(path: Path) -> str:
         return ""
 
 
+FILES = "files"
+
+
+def examine_files(data: Path, static: Path, *, embedded: bool) -> list[Finding]:
+    """The files of the data directory that `serve` reads or writes at its start."""
+    # Imported here: manage.py imports this module before Django's apps are there.
+    from dashboard.access.links import BadLinkFile, kept_token
+
+    findings = []
+    try:
+        kept_token(data)
+    except BadLinkFile as error:
+        findings.append(_problem(FILES, str(error)))
+    if static.exists() and not static.is_dir():
+        findings.append(
+            Finding(
+                check=FILES, level=Level.PROBLEM, found=f"{static} is no directory.",
+                do="Remove it: static files are put there.",
+            )
+        )  # fmt: skip
+    if embedded:
+        try:
+            examine_data(data)
+        except CannotStart as error:
+            findings.append(_problem(FILES, str(error)))
+    if not findings:
+        found = f"What is in {data} can be used."
+        findings.append(Finding(check=FILES, level=Level.OK, found=found))
+    return findings
+
+
 DATABASE = "database"
 
 LARGE_LOG = 256 * MIB
@@ -289,6 +325,10 @@ def examine_database(config: Config, file: Path | None, *, seconds: float) -> li
     try:
         if file is None:
             return _examine_postgresql(config.database_url, seconds)
+        if file.is_symlink() and not os.path.exists(file):  # noqa: PTH110 - `exists` may raise
+            raise _Unusable(
+                f"{file} is a link that leads nowhere.", "Make what it leads to, or remove it."
+            )
         if not file.exists():
             found = f"There is no {file} yet; the first serve makes it."
             return [Finding(check=DATABASE, level=Level.OK, found=found)]

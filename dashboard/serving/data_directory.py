@@ -44,7 +44,7 @@ def open_data_directory(data: Path) -> Path:
 
 
 def history_lock(database: Path, *, refusal: str) -> ProcessLock:
-    path = database.resolve()
+    path = Path(os.path.realpath(database))  # `resolve` raises for links in a circle
     return ProcessLock(path.with_name(f"{path.name}.lock"), refusal=refusal)
 
 
@@ -81,6 +81,9 @@ UMASK = 0o077  # what this process makes is for its owner alone
 OTHERS = 0o077  # the bits of a mode that let others in
 
 
+look_only = False  # `doctor` changes nothing
+
+
 def keep_private(data: Path, database: Path | None) -> None:
     """Let this process make private files, and take from others what an earlier one left open.
 
@@ -88,6 +91,8 @@ def keep_private(data: Path, database: Path | None) -> None:
     mounted volume may, is left as it is.
     """
     os.umask(UMASK)
+    if look_only:
+        return
     with suppress(OSError):  # a path that cannot be used stops the start elsewhere, in a sentence
         if not data.stat().st_mode & stat.S_ISVTX:  # /tmp belongs to everybody
             for path in (data, *data.iterdir(), *(data / "static").rglob("*")):

@@ -3,8 +3,10 @@
 import asyncio
 import secrets
 import socket
+import sqlite3
 import ssl
 from collections.abc import Callable
+from contextlib import closing
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -61,6 +63,16 @@ def check_data(data: Path) -> None:
             connect(data / FILE_NAME).close()
         finally:
             lock.release()
+
+
+def examine_data(data: Path) -> None:
+    """Raises CannotStart for files that no Lease API could use. Changes and makes nothing."""
+    with explained(data):
+        check_certificate(data)
+        file = data / FILE_NAME
+        if file.exists():
+            with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as there:
+                there.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()
 
 
 class LeaseApiServer:

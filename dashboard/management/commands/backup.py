@@ -1,6 +1,7 @@
 """`backup`: history, accounts and keys in one file, also while `serve` runs."""
 
 import sqlite3
+import stat
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,26 @@ from django.core.management.base import CommandError
 from dashboard.access.security_log import SecurityEvent, record
 from dashboard.management.backups import Damaged, write_backup
 from dashboard.management.refusing import RefusingCommand
+
+
+def _check_place(file: Path, *, overwrite: bool) -> None:
+    """Refuse what a backup would replace by mistake: it takes the name, whatever has it now."""
+    try:
+        mode = file.lstat().st_mode
+    except FileNotFoundError:
+        return
+    except (OSError, ValueError) as error:  # a name too long, or with a NUL
+        reason = getattr(error, "strerror", None) or error
+        raise CommandError(
+            f"{str(file)[:200]!r} cannot be used ({reason}): name a file."
+        ) from error
+    if stat.S_ISDIR(mode):
+        raise CommandError(f"{file} is a directory: name a file.")
+    if not stat.S_ISREG(mode):
+        what = "a link" if stat.S_ISLNK(mode) else "a device, a pipe or a socket"
+        raise CommandError(f"{file} is {what}, no file: name the backup itself.")
+    if not overwrite:
+        raise CommandError(f"{file} exists: choose another name, or add --overwrite.")
 
 
 class Command(RefusingCommand):
@@ -29,10 +50,7 @@ class Command(RefusingCommand):
                 "The history is in PostgreSQL: back it up with pg_dump, and keep "
                 "LEASEBOARD_SECRET_KEY with it."
             )
-        if file.is_dir():
-            raise CommandError(f"{file} is a directory: name a file.")
-        if file.exists() and not overwrite:
-            raise CommandError(f"{file} exists: choose another name, or add --overwrite.")
+        _check_place(file, overwrite=overwrite)
         try:
             manifest = write_backup(file, data=settings.LEASEBOARD.data, database=database)
         except OSError as error:

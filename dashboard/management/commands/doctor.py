@@ -31,6 +31,7 @@ from dashboard.management.receiver_diagnosis import examine_receivers
 from dashboard.management.refusing import RefusingCommand, parse_port
 from dashboard.serving.tasks.clock_watch import CONFIRM, contradiction
 from leases.history import trusted_clock
+from leases.kube.cluster_source import SourceKind
 
 EXIT_CODES = {diagnosis.Level.OK: 0, diagnosis.Level.WARNING: 1, diagnosis.Level.PROBLEM: 2}
 MAX_SECONDS = 300.0
@@ -105,6 +106,11 @@ def _data(config: Config, seconds: float) -> list[diagnosis.Finding]:
     worst = diagnosis.worst(database)
     return [
         diagnosis.examine_disk(config.data),
+        *diagnosis.examine_files(
+            config.data,
+            settings.STATIC_ROOT,
+            embedded=any(one.source.kind is SourceKind.EMBEDDED for one in config.clusters),
+        ),
         *database,
         *(examine_receivers(seconds=seconds) if made and worst is diagnosis.Level.OK else ()),
         *(_clock() if made and worst is not diagnosis.Level.PROBLEM else ()),

@@ -20,7 +20,7 @@ from django.urls import reverse
 
 from dashboard import clock
 from dashboard.access import sign_in_links
-from dashboard.access.links import path_of, printed_wall_link
+from dashboard.access.links import BadLinkFile, path_of, printed_wall_link
 from dashboard.access.security_log import SecurityEvent, record
 from dashboard.config import (
     HELP,
@@ -223,8 +223,8 @@ def _lock_history(database: Path | None) -> None:
     if database is None:
         return
     refusal = (
-        f"Another serve writes the history in {database.resolve()}: stop it, give this one another "
-        "LEASEBOARD_DATA, or let both share a PostgreSQL (LEASEBOARD_DATABASE_URL)."
+        f"Another serve writes the history in {os.path.realpath(database)}: stop it, give this one "
+        "another LEASEBOARD_DATA, or let both share a PostgreSQL (LEASEBOARD_DATABASE_URL)."
     )
     try:
         history_lock(database, refusal=refusal).take()
@@ -270,7 +270,10 @@ def _bind(host: str, port: int, option: str) -> socket.socket:
 
 def _wall(data: Path, clusters: list[str]) -> str:
     """The path of a wall that opens, or of the page that makes links to walls."""
-    printed = printed_wall_link(data, clusters, now=clock.now())
+    try:
+        printed = printed_wall_link(data, clusters, now=clock.now())
+    except BadLinkFile as error:
+        raise CommandError(str(error)) from error
     if printed is None:
         return f"{reverse('wall_links')}  (its link was printed at the first start)"
     shown, token = printed

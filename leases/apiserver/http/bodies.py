@@ -117,11 +117,12 @@ def _parse_object(
 ) -> tuple[Parsed, str, str]:
     """The body, its kind and its apiVersion. Raises 400."""
     try:
-        parsed = parse(data, media_type, resource.schema, known)
+        try:
+            parsed = parse(data, media_type, resource.schema, known)
+        except protobuf.BadMessage as error:
+            kind, version = kind_in(error.value, resource.kind, resource.api_version, data)
+            raise _unhandled(kind, version, resource, str(error)) from None
         return parsed, *kind_in(parsed.value, resource.kind, resource.api_version, data)
-    except protobuf.BadMessage as error:
-        kind, version = kind_in(error.value, resource.kind, resource.api_version, data)
-        raise _unhandled(kind, version, resource, str(error)) from None
     except ValueError as error:
         raise bad_request(
             f"the object provided is unrecognized (must be of type {resource.kind}): "

@@ -140,3 +140,20 @@ def test_long_lists_cost_their_length_and_not_its_square(api: Process, kind: str
     query = "?dryRun=All" + ("&fieldManager=x&force=true" if kind == APPLY else "")
     target = f"{LEASES}/long{query}"
     assert exchange(api.url, message("PATCH", target, with_finalizers("y"), kind)).code == 200
+
+
+@pytest.mark.parametrize("version", ["a/b/c", "///", "x" * 300 + "//"])
+@pytest.mark.parametrize("content", [b"", b"\xff\xff\xff"])
+def test_an_odd_group_version_in_protobuf_is_refused_in_words(
+    api: Process, version: str, content: bytes
+) -> None:
+    """Also where the message behind it cannot be read."""
+    meta = b"\x0a%s%s\x12\x05Lease" % (varint(len(version)), version.encode())
+    unknown = b"\x0a%s%s\x12%s%s" % (varint(len(meta)), meta, varint(len(content)), content)
+    heard = post(api, b"k8s\0" + unknown, "application/vnd.kubernetes.protobuf")
+    assert heard.code == 400
+    assert "unexpected GroupVersion string" in heard.status["message"]
+
+
+def varint(number: int) -> bytes:
+    return bytes([number]) if number < 128 else bytes([number & 127 | 128, number >> 7])

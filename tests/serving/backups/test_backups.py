@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
 import sqlite3
 import stat
@@ -171,6 +172,63 @@ def one_bit(members) -> None:
     members[NAME] = members[NAME][:5000] + b"?" + members[NAME][5001:]
 
 
+def garbage(members) -> None:
+    """A database that is none, with the right checksum."""
+    told = json.loads(members["manifest.json"])
+    content = b"SQLite format 3\0" * 999
+    told["files"][NAME] = {
+        "bytes": len(content), "sha256": hashlib.sha256(content).hexdigest(),
+    }  # fmt: skip
+    members["manifest.json"] = json.dumps(told).encode()
+    members[NAME] = content
+
+
+def other_database(members) -> None:
+    """A whole database that is not Leaseboard's, with the right checksum."""
+    with closing(sqlite3.connect(":memory:")) as made:
+        made.execute("CREATE TABLE django_migrations (id, app, name)")
+        made.commit()
+        content = made.serialize()
+    told = json.loads(members["manifest.json"])
+    told["files"][NAME] = {
+        "bytes": len(content), "sha256": hashlib.sha256(content).hexdigest(),
+    }  # fmt: skip
+    members["manifest.json"] = json.dumps(told).encode()
+    members[NAME] = content
+
+
+def linked_to_itself(file) -> bytes:
+    return rewritten(file, lambda head: (setattr(head, "type", tarfile.SYMTYPE), NAME))
+
+
+def sparse(file) -> bytes:
+    """3.2 GB of nothing in a few bytes."""
+
+    def spoil(head: tarfile.TarInfo) -> tuple[None, str]:
+        size = 3_200_000_000
+        head.pax_headers = {
+            "GNU.sparse.map": f"{size},0", "GNU.sparse.numblocks": "1",
+            "GNU.sparse.size": str(size), "GNU.sparse.name": NAME,
+        }  # fmt: skip
+        return None, ""
+
+    return rewritten(file, spoil)
+
+
+def rewritten(file, spoil) -> bytes:
+    """The backup with another head of its database, which then has no content."""
+    made = BytesIO()
+    with tarfile.open(file) as archive, tarfile.open(fileobj=made, mode="w") as target:
+        for head in archive:
+            if head.name == NAME:
+                _, head.linkname = spoil(head)
+                head.size = 0
+                target.addfile(head)
+            else:
+                target.addfile(head, archive.extractfile(head))
+    return made.getvalue()
+
+
 BROKEN = {
     "cut off": (lambda file: file.read_bytes()[:-200_000], "no backup, or it is cut off"),
     "no tar": (lambda _: b"SQLite format 3\0" * 999, "no backup, or it is cut off"),
@@ -179,6 +237,10 @@ BROKEN = {
     "newer form": (lambda file: repacked(file, newer_form), r"newer Leaseboard \(9.0\)"),
     "newer schema": (lambda file: repacked(file, newer_schema), r"newer Leaseboard \(9.1, which"),
     "other names": (lambda file: repacked(file, other_names), "names other files"),
+    "garbage": (lambda file: repacked(file, garbage), "no database that can be used"),
+    "another database": (lambda file: repacked(file, other_database), "other migrations than"),
+    "a link to itself": (linked_to_itself, "is no plain file"),
+    "sparse": (sparse, "is no plain file"),
     "one bit": (lambda file: repacked(file, one_bit), "is damaged"),
 }
 
@@ -270,3 +332,25 @@ def test_serve_refuses_a_newer_database_in_one_sentence(data):
     assert done.returncode == 1
     assert "is of a newer version than this Leaseboard" in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "dangling link", "link to a file"])
+@pytest.mark.parametrize("more", [[], ["--overwrite"]])
+def test_a_backup_replaces_nothing_but_a_file(data, tmp_path, kind, more):
+    place, there = tmp_path / "there", tmp_path / "file"
+    there.write_text("x")
+    if kind == "pipe":
+        os.mkfifo(place)
+    elif kind == "device":
+        try:
+            os.mknod(place, stat.S_IFCHR | 0o600, os.makedev(1, 3))
+        except PermissionError:
+            pytest.skip("only root makes a device")
+    else:
+        place.symlink_to(there if kind == "link to a file" else tmp_path / "nowhere")
+    before = place.lstat()
+    with pytest.raises(CommandError, match="name the backup itself"):
+        run("backup", place, *more)
+    assert (place.lstat().st_ino, place.lstat().st_mode) == (before.st_ino, before.st_mode)
+    assert there.read_text() == "x"
+    assert not (tmp_path / "nowhere").exists()

@@ -68,6 +68,7 @@ def set_up(tmp_path, monkeypatch, settings, django_db_blocker) -> Iterator[SetUp
     data.mkdir()
     shutil.copy(prepared(prepare) / NAME, data)
     monkeypatch.setattr(diagnosis, "set_aside", [])
+    monkeypatch.setattr(diagnosis.data_directory, "look_only", False)
     monkeypatch.setattr(diagnosis, "disk_usage", lambda _: SimpleNamespace(free=1 << 40))
     with ExitStack() as ended, django_db_blocker.unblock():
         made = SetUp(tmp_path, {"LEASEBOARD_DATA": str(data)}, ended, monkeypatch)
@@ -152,6 +153,31 @@ def small_disk(one: SetUp) -> None:
     one.patch.setattr(diagnosis, "disk_usage", lambda _: SimpleNamespace(free=9 << 20))
 
 
+def kept(name: str, content: bytes) -> Callable[[SetUp], None]:
+    """A file of the data directory, where the embedded API is watched."""
+
+    def spoil(one: SetUp) -> None:
+        (Path(one.environ["LEASEBOARD_DATA"]) / name).write_bytes(content)
+        one.options += ["--cluster", "embedded=embedded"]
+
+    return spoil
+
+
+def in_a_circle(name: str) -> Callable[[SetUp], None]:
+    def spoil(one: SetUp) -> None:
+        path = Path(one.environ["LEASEBOARD_DATA"]) / name
+        path.unlink(missing_ok=True)
+        path.symlink_to(path)
+
+    return spoil
+
+
+def static_file(one: SetUp) -> None:
+    file = Path(one.environ["LEASEBOARD_DATA"]) / "static"
+    file.write_text("")
+    one.settings.STATIC_ROOT = file  # type: ignore[attr-defined]
+
+
 def taken_port(one: SetUp) -> None:
     taken = one.ended.enter_context(socket.create_server(("127.0.0.1", 0)))
     one.patch.setattr(diagnosis, "ANSWER_SECONDS", 0.2)
@@ -210,6 +236,14 @@ BROKEN: dict[str, tuple[Callable[[SetUp], Any], str, str, str, int]] = {
     "history is damaged": (bad_page, "database", "is damaged", "manage.py restore", 2),
     "history is newer": (newer, "database", "newer version", "Install the newer version", 2),
     "history is older": (older, "database", "1 migrations wait", "start serve", 1),
+    "history is a circle": (in_a_circle(NAME), "database", "leads nowhere", "remove it", 2),
+    "wall link is no text": (kept("wall_link", b"\xff\n"), "files", "not text", "remove it", 2),
+    "wall link is a circle": (in_a_circle("wall_link"), "files", "symbolic", "remove it", 2),
+    "bad certificate": (kept("lease_api.crt", b"?"), "files", "lease_api.crt", "", 2),
+    "bad Lease API": (
+        kept("lease_api.sqlite3", b"?" * 9999), "files", "not a database", "good copy", 2,
+    ),
+    "static is a file": (static_file, "files", "is no directory", "Remove it", 2),
     "PostgreSQL is away": (
         no_database_server, "database", "Connection refused", "LEASEBOARD_DATABASE_URL", 2,
     ),
@@ -250,7 +284,7 @@ def test_a_healthy_set_up_has_only_good_lines_and_exit_code_0(set_up):
     assert [one for one in checks if one["level"] != "ok"] == []
     assert code == 0
     assert {one["check"] for one in checks} == {
-        "version", "settings", "disk", "memory", "port", "database",
+        "version", "settings", "disk", "files", "memory", "port", "database",
         "reach", "clock", "rights", "watch",
     }  # fmt: skip
 
@@ -327,3 +361,20 @@ def test_the_command_reports_settings_that_stop_all_others(tmp_path):
     assert len(problems) == 2
     assert "LEASEBOARD_NOPE is not a setting." in done.stdout
     assert done.stderr == ""
+
+
+def test_the_command_changes_no_mode_and_no_file(tmp_path):
+    data = tmp_path / "data"
+    shutil.copytree(prepared(prepare), data)
+    (data / "secret_key").write_text("k" * 50)
+    (data / "wall_link").write_text("x\n")
+    for path in (data, *data.rglob("*")):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+
+    def found() -> dict[Path, tuple[int, int]]:
+        there = (data, *data.rglob("*"))
+        return {path: (path.stat().st_mode, path.stat().st_size) for path in there}
+
+    before = found()
+    manage(data, "doctor", "--port", str(free_port()))
+    assert found() == before

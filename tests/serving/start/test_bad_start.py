@@ -19,12 +19,13 @@ from cryptography.hazmat.primitives.serialization import (
 from tests.support.processes import free_port, manage
 
 CANARY = "canary-1f7a9b"
+CIRCLE = b"a link to itself"
 UNREACHABLE = f"postgresql://u:{CANARY}@127.0.0.1:9/x"
 
 
 class Case:
-    """What is in the data directory (a name with its bytes, None for a folder), what is run, and
-    what must be said."""
+    """What is in the data directory (a name with its bytes, None for a folder, CIRCLE for a link to
+    itself), what is run, and what must be said."""
 
     def __init__(self, said: str, *command: str, there: dict[str, bytes | None] | None = None,
                  data: str = "", **settings: str) -> None:  # fmt: skip
@@ -39,6 +40,9 @@ class Case:
         for name, content in self.there.items():
             place = (folder / "data" / name).resolve()
             place.parent.mkdir(parents=True, exist_ok=True)
+            if content == CIRCLE:
+                place.symlink_to(place)
+                continue
             place.mkdir() if content is None else place.write_bytes(content)
         ports = ("--port", str(free_port()), "--api-port", str(free_port()))
         arguments = self.command + (ports if self.command == ("serve",) else ())
@@ -108,6 +112,10 @@ CASES = {
     "API key is a folder": Case("lease_api.key cannot be used", there={"lease_api.key": None}),
     "kubeconfig is a folder": Case("cannot be used", *API_ALONE, there={"kubeconfig": None}),
     "static files cannot be": Case("Static files cannot be put into", there={"static": b"x"}),
+    "history is a circle": Case("unable to open", there={"leaseboard.sqlite3": CIRCLE}),
+    "wall link is no text": Case("(it is not text)", there={"wall_link": b"\xff\xfe"}),
+    "wall link is a circle": Case("symbolic links", there={"wall_link": CIRCLE}),
+    "wall link is a folder": Case("(is a directory)", there={"wall_link": None}),
     "no port is left": Case("choose one with --api-port", "serve", "--port", "65535"),
     "host is nobody's": Case("is no address of this machine", "serve", "--host", "é" * 300),
     "only read: a cluster that is not watched": Case(
