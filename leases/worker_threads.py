@@ -88,8 +88,8 @@ class NameLookups:
             asked.exception()  # nobody may wait for it any more
 
 
-END_SECONDS = 4.5  # from a signal to the end of the process, whatever hangs
-SAY_SECONDS = 0.2  # for a log that may hang too
+END_SECONDS = 4.2  # from a signal to the end of the process, whatever hangs
+SAY_SECONDS = 0.1  # for a log that may hang too
 
 
 def end_after_signals(*, drain_seconds: float = 0.0) -> None:

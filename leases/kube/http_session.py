@@ -19,7 +19,7 @@ import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, cast
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
@@ -97,6 +97,8 @@ def socket_of(response: aiohttp.ClientResponse) -> socket.socket | None:
 
 
 USER_AGENT = "leaseboard/0.1"  # the part before the slash is also our field manager
+MAX_BODY = 64 * 1024 * 1024  # bytes; a page of a list is 500 Leases
+MAX_INTERIM = 20  # answers of 100 to 199 before the one that counts
 MAX_ERROR_BODY = 1024 * 1024  # bytes; more of it tells nothing
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 READ_BUFFER = 256 * 1024  # bytes; one read of a body returns at most twice this
@@ -155,7 +157,7 @@ class Session:
         accept: str = JSON,
         as_user: str = "",
         warnings: list[str] | None = None,
-        max_bytes: int | None = None,
+        max_bytes: int = MAX_BODY,
         received: dict[str, str] | None = None,
     ) -> bytes:
         """Return the whole body of a successful answer. Raises ApiError.
@@ -172,7 +174,7 @@ class Session:
             async with asyncio.timeout(limit):
                 async with await self._open(method, path, query, body, headers) as response:
                     answer = await _read(response, max_bytes)
-        if max_bytes is not None and len(answer) > max_bytes:
+        if len(answer) > max_bytes:
             raise status.Unreachable(f"{self.host} answered with more than {max_bytes >> 20} MiB.")
         if warnings is not None:
             warnings += status.warnings_in(response.headers.getall("Warning", []))
@@ -306,6 +308,28 @@ class _Resolver(aiohttp.abc.AbstractResolver):
         pass
 
 
+class _Response(aiohttp.ClientResponse):
+    """Ends a connection that floods answers of 100 to 199: aiohttp reads them without a limit."""
+
+    async def start(self, connection: Any) -> aiohttp.ClientResponse:
+        protocol, left = connection.protocol, MAX_INTERIM
+        read = protocol.read
+
+        async def counted() -> Any:
+            nonlocal left
+            left -= 1
+            if left < 0:
+                protocol.transport.abort()
+                raise aiohttp.ClientPayloadError
+            return await read()
+
+        protocol.read = counted
+        try:
+            return await super().start(connection)
+        finally:
+            del protocol.read
+
+
 class _Rest(rest.RESTClientObject):
     def _create_connector(self) -> aiohttp.TCPConnector:
         return aiohttp.TCPConnector(limit=self.maxsize, ssl=self.ssl_context, resolver=_Resolver())
@@ -319,13 +343,7 @@ def _with_proxy(configuration: Configuration) -> Configuration:
     host = parts.hostname or ""
     if configuration.proxy or host in _LOOPBACK or proxy_bypass(host):
         return configuration
-    named = urlsplit(getproxies().get(parts.scheme, ""))
-    if not named.hostname:
-        return configuration
-    configuration.proxy = named._replace(netloc=named.netloc.rpartition("@")[2]).geturl()
-    if named.username is not None:
-        credentials = aiohttp.BasicAuth(unquote(named.username), unquote(named.password or ""))
-        configuration.proxy_headers = {"Proxy-Authorization": credentials.encode()}
+    configuration.proxy = getproxies().get(parts.scheme)
     return configuration
 
 
@@ -348,17 +366,19 @@ def _remove_files() -> None:
 
 
 def _client(configuration: Configuration) -> ApiClient:
-    configuration.client_session_kwargs = {"trust_env": False, "read_bufsize": READ_BUFFER}
+    configuration.client_session_kwargs = {
+        "trust_env": False,
+        "read_bufsize": READ_BUFFER,
+        "response_class": _Response,
+    }
     api = ApiClient(configuration)
     api.rest_client = _Rest(configuration)
     api.user_agent = USER_AGENT
     return api
 
 
-async def _read(response: aiohttp.ClientResponse, max_bytes: int | None) -> bytes:
+async def _read(response: aiohttp.ClientResponse, max_bytes: int) -> bytes:
     """Return the body. Stop reading soon after `max_bytes`, so that the result is longer."""
-    if max_bytes is None:
-        return await response.read()
     body = bytearray()
     async for chunk in response.content.iter_any():
         body += chunk

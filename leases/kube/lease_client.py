@@ -15,7 +15,7 @@ import msgspec
 
 from leases.domain.election import Candidate
 from leases.domain.lease import Lease, ObjectName
-from leases.kube.http_session import JSON, Query, Session, Timeouts, advise
+from leases.kube.http_session import JSON, MAX_BODY, Query, Session, Timeouts, advise
 from leases.kube.open_watch import OpenWatch
 from leases.wire import watch_decoding
 from leases.wire.json_decoding import Undecodable, decoder, read_document
@@ -154,7 +154,7 @@ class LeaseClient:
         query: Query,
         within: float,
         accept: str = JSON,
-        max_bytes: int | None = None,
+        max_bytes: int = MAX_BODY,
     ) -> T:
         """Return the answer to any other GET as `shape`, which `what` names in an error."""
         body = await self._session.fetch(

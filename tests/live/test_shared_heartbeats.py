@@ -97,7 +97,7 @@ async def test_the_end_cancels_drawings_and_waits_for_them(hub, monkeypatch):
         began.set()
         await asyncio.Event().wait()
 
-    monkeypatch.setattr(shared_drawings.asyncio, "to_thread", never)
+    monkeypatch.setattr(shared_drawings._threads, "run", never)
     shared.tick(hub, ["ages"], NOW)
     (drawing,) = shared._drawing.values()
     await began.wait()
