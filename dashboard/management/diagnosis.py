@@ -234,7 +234,6 @@ def _running_version(host: str, port: int, allowed_host: str) -> str | None:
     connection = http.client.HTTPConnection(there, port, timeout=ANSWER_SECONDS)
     try:
         connection.request("GET", "/healthz", headers={"Host": allowed_host})
-        # Imported here: manage.py imports this module before Django's apps are there.
         return connection.getresponse().headers.get(VERSION_HEADER)
     except (OSError, http.client.HTTPException):
         return None
@@ -280,7 +279,6 @@ FILES = "files"
 
 def examine_files(data: Path, static: Path, *, embedded: bool) -> list[Finding]:
     """The files of the data directory that `serve` reads or writes at its start."""
-    # Imported here: manage.py imports this module before Django's apps are there.
     from dashboard.access.links import BadLinkFile, kept_token
 
     findings = []

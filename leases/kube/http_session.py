@@ -97,7 +97,7 @@ def socket_of(response: aiohttp.ClientResponse) -> socket.socket | None:
 
 
 USER_AGENT = "leaseboard/0.1"  # the part before the slash is also our field manager
-MAX_BODY = 64 * 1024 * 1024  # bytes; a page of a list is 500 Leases
+MAX_BODY = 32 * 1024 * 1024  # bytes; a page of a list is 500 Leases
 MAX_INTERIM = 20  # answers of 100 to 199 before the one that counts
 MAX_ERROR_BODY = 1024 * 1024  # bytes; more of it tells nothing
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}

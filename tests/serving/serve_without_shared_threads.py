@@ -1,7 +1,8 @@
 """`manage.py` in which asyncio's own pool refuses all work, and says so in the log.
 
 With HANG=threads in the environment each pool of ours gets a call that does not end; with HANG=loop
-the event loop stands still from the first signal on.
+the event loop stands still from the first signal on; with HANG=names the system never finds a name
+that ends in `.hangs.example.com`.
 """
 
 import asyncio
@@ -34,6 +35,18 @@ if os.environ.get("HANG") == "loop":
     from dashboard.serving.pages_port import DrainingServer
 
     DrainingServer.handle_exit = lambda *_given: threading.Event().wait()  # type: ignore[method-assign, assignment, return-value]
+
+if os.environ.get("HANG") == "names":
+    import socket
+
+    _look_up = socket.getaddrinfo
+
+    def _never_found(host: Any, *given: Any, **named: Any) -> Any:
+        if str(host).endswith(".hangs.example.com"):
+            threading.Event().wait()
+        return _look_up(host, *given, **named)
+
+    socket.getaddrinfo = _never_found
 
 if os.environ.get("HANG") == "threads":
     from leases.worker_threads import WorkerThreads
