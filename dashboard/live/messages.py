@@ -54,7 +54,7 @@ def read_show(text: str) -> Show:
     """Raises BadShow."""
     try:
         show = _decode_show(text)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeEncodeError) as error:
         raise BadShow(
             f"A page says what it shows as {{'show': {{part: [names]}}}}: {error}"
         ) from error

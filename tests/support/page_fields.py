@@ -38,7 +38,7 @@ class Fields(HTMLParser):
             self.values[self._area] += data
 
     def handle_endtag(self, tag: str) -> None:
-        if tag == "textarea":
+        if tag == "textarea" and self._area:
             # A browser drops the line break that begins a text.
             self.values[self._area] = self.values[self._area].removeprefix("\n")
             self._area = ""
