@@ -42,7 +42,7 @@ class ReadableRequests:
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         charset = (request.content_params or {}).get("charset", "utf-8").strip().lower()
-        if charset not in ("utf-8", "utf8"):
+        if request.method == "POST" and charset not in ("utf-8", "utf8"):
             raise NotText("Its text is not in UTF-8. Send it in UTF-8.")
         _ = request.GET  # raises TooManyFieldsSent; the error pages would, too
         return self._get_response(request)
