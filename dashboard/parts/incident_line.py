@@ -14,7 +14,7 @@ from dashboard.parts import cause_words
 from dashboard.parts.formatting import age, capitalized, counted, shortened, when
 from dashboard.parts.url_parameters import write_moment
 from leases.domain.cause.clue import FORM_WRITER, is_human_writer
-from leases.domain.cause.incident import Cause, Confidence, Incident
+from leases.domain.cause.incident import Cause, Confidence, Incident, Standing
 from leases.domain.change import Change
 from leases.domain.figures import LONG_GAP_SECONDS
 from leases.domain.kind import Kind
@@ -27,6 +27,7 @@ _VACANT = (
     Cause.BY_HAND, Cause.DELETED, Cause.DRAIN, Cause.GRACEFUL_STOP, Cause.PREFERRED_HOLDER,
     Cause.RESTART_IN_PLACE, Cause.ROLLOUT, Cause.SCALED_DOWN,
 )  # fmt: skip
+_PLANNED = {Standing.PLANNED: "planned", Standing.OVERRAN: "planned, took too long"}
 _HIDDEN = {
     code: f"\\u{code:04x}"
     for code in (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
@@ -62,6 +63,7 @@ class IncidentLine(msgspec.Struct, frozen=True, kw_only=True):
     hosts: int
     worst: str
     worst_is_long: bool
+    planned: str = ""  # in words; "" if it was unplanned
 
     @property
     def at_once(self) -> bool:
@@ -119,6 +121,7 @@ def incident_line(incident: Incident, now: datetime) -> IncidentLine:
         hosts=len(incident.hosts),
         worst="" if not gap else age(gap),
         worst_is_long=gap is not None and gap >= LONG_GAP_SECONDS,
+        planned=_PLANNED.get(incident.standing, ""),
     )
 
 

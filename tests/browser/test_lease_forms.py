@@ -105,7 +105,9 @@ def test_release_of_a_live_lease_warns_and_then_says_what_happened(server, api, 
         expect(page.locator("#outcome")).to_contain_text(
             re.compile(r"py-1 took it back after [\d.]+ s")
         )
-        expect(page.locator("#outcome .feed li").first).to_contain_text("was released by py-1")
+        expect(page.locator("#outcome .feed li").first).to_contain_text(
+            "was released here; last held by py-1"
+        )
 
 
 def held(api: LeaseApi, name: str) -> bool:

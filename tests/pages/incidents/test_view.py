@@ -202,6 +202,8 @@ def test_what_went_as_planned_is_one_click_away(store, operator):
     answer = operator.get(LIST)
     assert shown(answer) == ["overran", "unplanned"]
     assert "Unplanned 2 All 3" in words(answer)
+    assert "planned, took too long" in words(answer)
+    assert "planned, took too long" in words(operator.get(f"{LIST}overran/"))
     assert shown(operator.get(f"{LIST}?show=all")) == ["planned", "overran", "unplanned"]
     assert shown(operator.get(f"{LIST}?cause=rollout")) == ["planned"]
     assert shown(operator.get(f"{LIST}?cause=rollout&show=unplanned")) == []
