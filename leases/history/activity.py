@@ -180,6 +180,7 @@ class WatchedLately:
         if self._open is not None:
             self._end(self._open, since)
             self._begin(until)
+            self.since = until
 
     def _begin(self, since: datetime) -> None:
         self._open = WatchedTime(since=since, until=since)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,9 @@ from django.db import connections
 
 from dashboard.config import ClusterSpec
 from dashboard.serving.runtime import Options, Runtime
-from leases.domain.watched_times import ConnectionState
+from leases.domain.steady_clock import Jump
+from leases.domain.watched_times import ConnectionState, Missing
+from leases.history.watched_spans import STOOD_STILL
 from leases.kube.backoff import Backoff
 from leases.kube.cluster_source import ClusterSource, SourceKind
 from leases.tracking.tracker import Tracker
@@ -53,3 +56,48 @@ async def test_a_cluster_whose_watch_died_is_stale_and_says_why(
     assert store.connection.state is ConnectionState.STALE
     assert store.connection.detail.startswith("The Leases of a are not watched. The task watch")
     assert store.connection.detail in str(running.problem("a"))
+
+
+async def test_every_room_hears_that_the_machine_slept(running: Runtime) -> None:
+    cluster = running.clusters["a"]
+    await until(lambda: cluster.store.connection.state is ConnectionState.LIVE)
+    now = running.clock.now()
+    (slept,) = running.clock.on_sleep
+    slept(now - timedelta(seconds=61))
+    # The tracker: what arrives now is of the past, and nothing is measured across it.
+    assert cluster.store.watched_since >= now
+    # The pages, and the count of flapping.
+    assert running.feeds["a"].activity.watched.since >= now
+    # History.
+    spans = running.recorder.watches.take("a", now)
+    assert spans[0].detail == STOOD_STILL
+    # The causes.
+    await until(lambda: running.incidents["a"]._casebook.breaks)
+    one = running.incidents["a"]._casebook.breaks[-1]
+    assert (one.why, one.hosted) == (Missing.STOOD_STILL, True)
+
+
+async def test_every_room_hears_that_the_clock_was_set(running: Runtime) -> None:
+    await until(lambda: running.clusters["a"].store.connection.state is ConnectionState.LIVE)
+    since = running.clusters["a"].store.connection.since
+    watched = running.feeds["a"].activity.watched.first
+    assert watched is not None
+    hour = timedelta(hours=1)
+    now = running.clock.now()
+    for follow in running.clock.on_jump:
+        follow(Jump(now, now + hour))
+    assert running.clusters["a"].store.connection.since == since + hour
+    assert running.feeds["a"].activity.watched.first == watched + hour
+    assert any("was set forward" in span.detail for span in running.recorder.watches.take("a", now))
+    assert running.incidents["a"].begins_anew
+
+
+async def test_the_clock_is_looked_at_by_itself(running: Runtime) -> None:
+    looks: list[None] = []
+    running.clock.look = lambda: looks.append(None)  # type: ignore[method-assign]
+    await until(lambda: looks)
+
+
+async def test_the_clock_is_looked_at_before_each_event(running: Runtime) -> None:
+    tracker = next(iter(running.overrides._trackers.values()))
+    assert tracker._look == running.clock.look
