@@ -254,6 +254,9 @@ class Figure(NamedTuple):
     value: str
     detail: str
     measure: Measure | None = None
+    number: str = ""  # goes on with the detail
+    of: Measure | None = None
+    noun: str = ""
 
 
 def _figures(
@@ -263,9 +266,8 @@ def _figures(
     lost = age(totals.gap_seconds) if totals.gap_seconds else "never" if whole else "none seen"
     in_range = "in the range" if whole else "in the time watched"
     of_time = f"{share} of the {'time' if whole else 'time watched'}"
-    handed_over = counted(totals.handovers, "hand-over")
-    if seen.measured != totals.handovers:
-        handed_over = f"{seen.measured:,} of {handed_over}"
+    number, _, noun = counted(totals.handovers, "hand-over").partition(" ")
+    measured = f"{seen.measured:,} of" if seen.measured != totals.handovers else "of"
     return (
         Figure("Terms", thousands(seen.terms), "that went on in the range"),
         Figure("Longest", _length(seen.longest), "so far, if it goes on"),
@@ -276,13 +278,19 @@ def _figures(
             of_time if totals.gap_seconds else in_range,
             measures["unheld"],
         ),
-        Figure("Hand-overs", thousands(totals.handovers), in_range, measures["handovers"]),
         Figure(
             "Handed over in, p50",
             _length(seen.handover_p50),
             "from the last renewal of one to the first write of the next",
         ),
-        Figure("Handed over in, p95", _length(seen.handover_p95), f"of {handed_over}"),
+        Figure(
+            "Handed over in, p95",
+            _length(seen.handover_p95),
+            measured,
+            number=number,
+            of=measures["handovers"],
+            noun=noun,
+        ),
     )
 
 

@@ -259,8 +259,10 @@ class LeasePage:
     def _past(self, around: past_terms.LeasePastLinks) -> dict[str, Any]:
         shown = around.shown
         known = min(shown.until, max(shown.since, self.as_of))
-        # By the head's clock: after a jump, history has the start of the term by the old one.
-        since = self.tracked.held_since if self.tracked else None
+        end = None if shown.live and self.as_of == self.now else min(shown.until, self.as_of)
+        # After a jump of the clock, history has the start of the present term by the old clock.
+        moved = end is None and running_board().feeds[self.cluster].clock_moves[-1]
+        since = self.tracked.held_since if self.tracked and moved else None
         past = past_terms.read_past(
             self.cluster,
             self.key,
@@ -270,7 +272,6 @@ class LeasePage:
             held_for=None if since is None else (known - since).total_seconds(),
             abandoned_after=self.request.cluster.store.abandoned_after,
         )
-        end = None if shown.live and self.as_of == self.now else min(shown.until, self.as_of)
         view = past_terms.past_view(
             self.key, past, around.choices, self.now, zoom=around.zoom, end=end
         )

@@ -97,7 +97,6 @@ def test_the_past_adds_up(store, operator):
     assert "3 terms in 1 h, 3 m 0 s without a holder" in text_of(response)
     assert figures(response) == {
         "Terms": "3", "Longest": "20 m 0 s", "Median": "17 m 0 s", "Without a holder": "3 m 0 s",
-        "Hand-overs": "2",
         "Handed over in, p50": "1 m 0 s", "Handed over in, p95": "2 m 15 s",
     }  # fmt: skip
 
