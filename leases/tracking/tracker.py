@@ -135,6 +135,7 @@ class Counters:
 SAMPLE = 15  # the lag is the median of this many renewals
 
 
+NEWEST = 5  # events of each read whose age is looked at
 WAITS = 0.5  # seconds; what waits for less is being read
 
 
@@ -152,7 +153,7 @@ class Lags:
 
     def took(self, events: Sequence[WatchEvent], now: datetime, *, waiting: bool) -> None:
         """Note the events of one read, of whatever kind."""
-        claimed = [at for at in map(claimed_at, events[-SAMPLE:]) if at is not None]
+        claimed = [at for at in map(claimed_at, events[-NEWEST:]) if at is not None]
         if not claimed:
             return
         delay = median((now - at).total_seconds() for at in claimed)

@@ -1,0 +1,63 @@
+"""The seconds without a holder of the metrics count watched time in which somebody was needed."""
+
+from __future__ import annotations
+
+import pytest
+
+from leases.domain.lease import ObjectName
+from leases.wire.watch_decoding import Applied, Connected, Disconnected
+from tests.support.values.leases import after, lease
+from tests.tracking.tracker.conftest import Watched
+
+KEY = ObjectName("default", "controller")
+
+
+def unheld(watched: Watched) -> float:
+    tracked = watched.store.get(KEY)
+    assert tracked is not None
+    return watched.tracker.counters.election(tracked, watched.now)[1]
+
+
+def release(watched: Watched, seconds: float, version: int) -> None:
+    watched.at(seconds, Applied(lease("", renewed=seconds, duration=1, version=version)))
+
+
+def acquire(watched: Watched, seconds: float, version: int) -> None:
+    new = lease("b", renewed=seconds, acquired=seconds, transitions=1, version=version)
+    watched.at(seconds, Applied(new))
+
+
+async def test_a_gap_counts_while_it_goes_on_and_once_it_has_ended(watched: Watched) -> None:
+    watched.live(lease("a"))
+    release(watched, 5, 2)
+    watched.at(9)
+    assert unheld(watched) == pytest.approx(4)
+    acquire(watched, 12, 3)
+    assert unheld(watched) == pytest.approx(7)
+
+
+async def test_the_time_of_a_lost_connection_does_not_count(watched: Watched) -> None:
+    watched.live(lease("a"))
+    release(watched, 5, 2)
+    watched.at(8, Disconnected("cut"))
+    watched.at(30, Connected())
+    acquire(watched, 33, 3)
+    assert unheld(watched) == pytest.approx((5 - 5) + 3, abs=0.01)
+
+
+async def test_a_lease_that_may_be_vacant_needs_no_holder(watched: Watched) -> None:
+    watched.live(lease("a"))
+    watched.tracker.set_overrides({}, {KEY: "ada"})
+    release(watched, 5, 2)
+    watched.at(9)
+    assert unheld(watched) == 0
+    acquire(watched, 12, 3)
+    assert unheld(watched) == 0
+
+
+async def test_time_after_it_was_abandoned_does_not_count(watched: Watched) -> None:
+    watched.live(lease("a"))
+    release(watched, 5, 2)
+    acquire(watched, 5 + 4000, 3)
+    assert watched.now == after(4005)
+    assert unheld(watched) == pytest.approx(3600)
