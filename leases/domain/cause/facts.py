@@ -133,6 +133,17 @@ class Break:
         """Whether it is known that nobody could write, or that hardly anybody did."""
         return self.hosted or (self.wrote is not None and self.wrote < HARDLY)
 
+    @property
+    def went_on(self) -> bool:
+        """Whether others went on writing while we were not there."""
+        return self.wrote is not None and self.wrote >= HARDLY
+
+    @property
+    def of_the_api(self) -> bool:
+        """Whether the API server may have been gone, not only our watch of it."""
+        lost = self.why is Missing.LOST and not self.went_on
+        return self.since > EARLIEST and (lost or self.of_all)
+
     def overlaps(self, since: datetime, until: datetime) -> bool:
         return since <= (self.until or until) and self.since < until
 
@@ -213,8 +224,7 @@ class Knowledge:
         total = 0.0
         for one in self.breaks:
             end = one.until or until
-            went_on = one.wrote is not None and one.wrote >= HARDLY
-            if one.why is Missing.LOST and not went_on and end - one.since >= BRIEF:
+            if one.why is Missing.LOST and not one.went_on and end - one.since >= BRIEF:
                 total += max(0.0, (min(end, until) - max(one.since, since)).total_seconds())
         return total
 

@@ -74,7 +74,9 @@ def _came_late_after(scene: Scene, quiet: list[Silence]) -> Verdict | None:
     gone += [
         (one.since, one.until)
         for one in scene.known.breaks
-        if one.until is not None and (one.until - one.since).total_seconds() >= OUTAGE
+        if one.until is not None
+        and one.of_the_api
+        and (one.until - one.since).total_seconds() >= OUTAGE
     ]
     late = max(STILL_LATE, timedelta(seconds=2 * episode.duration))
     for since, until in gone:
