@@ -115,6 +115,10 @@ TOKENS = {
         "UPDATE leases_apitoken SET expires_at = '2026-11-20 03:12:40' WHERE id = :id",
         f"This API token expired on 2026-11-20 at 03:12 UTC. {api_tokens.MAKE}",
     ),
+    "whose person was deactivated": (
+        "UPDATE auth_user SET is_active = 0 WHERE id = :user",
+        api_tokens.INACTIVE,
+    ),
     "whose person may not read": (
         "DELETE FROM auth_user_groups WHERE user_id = :user",
         api_tokens.MAY_NOT_READ,
