@@ -88,16 +88,17 @@ class NameLookups:
             asked.exception()  # nobody may wait for it any more
 
 
-END_SECONDS = 4.2  # from a signal to the end of the process, whatever hangs
+END_SECONDS = 4.5  # from a signal to the end of the process, whatever hangs
+AFTER_DRAIN = 3.5  # at least so long after the drain
 SAY_SECONDS = 0.1  # for a log that may hang too
 
 
 def end_after_signals(*, drain_seconds: float = 0.0) -> None:
     """From now on the process ends END_SECONDS after SIGTERM or SIGINT at the latest.
 
-    A thread of its own looks, because the event loop may hang. `drain_seconds` are added after a
-    first SIGTERM. Call it from the main thread; whoever else calls `signal.set_wakeup_fd`, as
-    `loop.add_signal_handler` does, takes the place of this.
+    A first SIGTERM begins a drain of `drain_seconds`: then at the latest AFTER_DRAIN after it. A
+    thread of its own looks, because the event loop may hang. Call it from the main thread; whoever
+    else calls `signal.set_wakeup_fd`, as `loop.add_signal_handler` does, takes its place.
     """
     theirs, ours = socket.socketpair()
     ours.setblocking(False)
@@ -117,7 +118,7 @@ def _end_in_time(signals: socket.socket, drain_seconds: float) -> None:
         for number in numbers:
             if number in (signal.SIGTERM, signal.SIGINT):
                 drains = number == signal.SIGTERM and end == float("inf")
-                wait = END_SECONDS + (drain_seconds if drains else 0.0)
+                wait = max(END_SECONDS, drain_seconds + AFTER_DRAIN) if drains else END_SECONDS
                 end = min(end, time.monotonic() + wait)
     saying = threading.Thread(target=_say, daemon=True)
     saying.start()
@@ -128,8 +129,7 @@ def _end_in_time(signals: socket.socket, drain_seconds: float) -> None:
 def _say() -> None:
     hanging = ", ".join(at_work()) or "the event loop or a request"
     logger.error(
-        "The process did not end within %.1f s of a signal and is ended now. At work: %s. "
+        "The process did not end in time after a signal, and is ended now. At work: %s. "
         "History goes on at the next start.",
-        END_SECONDS,
         hanging,
     )

@@ -95,4 +95,4 @@ def test_the_end_waits_for_nothing_that_hangs(tmp_path, hangs, number):
         server.process.send_signal(number)
         assert server.process.wait(timeout=60) == 0
         if hangs == "loop":
-            assert "did not end within 4.2 s of a signal" in server.text
+            assert "did not end in time after a signal" in server.text
