@@ -48,7 +48,8 @@ TRUE_WITH_PODS = TRUE | {
 }
 # What else may be told as possible, of Leases of which too little is known.
 POSSIBLE = {"crash", "unknown", "partition"}
-TOO_LITTLE = {ALL: {"freeze"}, LEASES_ONLY: {"freeze", "kill", "memory"}}
+# A process that stands still and one that is cut off look the same from outside.
+TOO_LITTLE = {ALL: {"freeze", "thaw"}, LEASES_ONLY: {"freeze", "thaw", "kill", "memory"}}
 # A Pod that is evicted or deleted releases its Lease as one that stops: Leases cannot tell.
 LOOKS_ALIKE = {ALL: {}, LEASES_ONLY: {"stop": ("graceful_stop", "possible")}}
 DURATION, DEADLINE = 8, 6.0
@@ -123,7 +124,9 @@ def visits(signed_in: Visits) -> Iterator[Visits]:
 @pytest.fixture(scope="module")
 def open_pages(visits: Visits) -> dict[str, Page]:
     """The incidents of both clusters, open since before anything happened."""
-    pages = {name: visits.open_live(f"/c/{name}/incidents/") for name in (ALL, LEASES_ONLY)}
+    pages = {
+        name: visits.open_live(f"/c/{name}/incidents/?show=all") for name in (ALL, LEASES_ONLY)
+    }
     for page in pages.values():
         page.evaluate("window.loadedOnce = true")
     return pages

@@ -115,7 +115,7 @@ def test_a_wall_shows_an_incident_as_it_begins_changes_and_ends(
 def test_parts_fetched_for_another_filter_are_not_drawn(visits: Visits, api: LeaseApi) -> None:
     api.create("filtered", holder="pod-1", duration=60)
     steal(api, "filtered")
-    page = visits.open_live("/c/embedded/incidents/")
+    page = visits.open_live("/c/embedded/incidents/?show=all")
     expect(page.locator("#board")).to_contain_text("default/filtered")
     held: list[tuple[Route, APIResponse]] = []
 
@@ -125,11 +125,11 @@ def test_parts_fetched_for_another_filter_are_not_drawn(visits: Visits, api: Lea
         else:
             held.append((route, route.fetch()))
 
-    page.route(re.compile(r"/incidents/$"), hold)
+    page.route(re.compile(r"/incidents/[?]show=all$"), hold)
     page.evaluate("import('leaseboard/regions').then(({ refetch }) => refetch('all'))")
     wait_for(lambda: held or page.wait_for_timeout(50), what="the parts without a filter")
     page.get_by_role("link", name=re.compile(r"^Over \d")).click()
-    expect(page).to_have_url(re.compile("incidents/[?]"))
+    expect(page).to_have_url(re.compile("going_on=false"))
     page.locator("h1").click()  # nothing in the list is in use
     route, response = held[0]
     with page.expect_response(route.request.url):

@@ -71,9 +71,11 @@ def _unrenewed(scene: Scene, writer: str) -> Verdict:
     episode, change = scene.episode, scene.episode.first.change
     holder = change.previous_holder or change.holder
     then = "it ran out" if episode.opening is ChangeType.EXPIRED else "it was lost"
+    put = f"{writer} wrote {holder} as the holder of {scene.lease}"
+    if writer == FORM_WRITER:
+        put = f"{scene.lease} was handed to {holder} here, through a form,"
     sentence = (
-        f"{writer} wrote {holder} as the holder of {scene.lease} at {clock(episode.lost_at)}; "
-        f"nobody renewed it, so {then} at {clock(episode.at)}"
+        f"{put} at {clock(episode.lost_at)}; nobody renewed it, so {then} at {clock(episode.at)}"
     )
     fact = seen(Source.LEASES, f"managedFields name {writer} as the writer of holderIdentity")
     return Verdict(Cause.BY_HAND, Confidence.CERTAIN, sentence, (fact,), writer)
