@@ -11,7 +11,9 @@ from leases.domain.cause.casebook import Casebook
 from leases.domain.cause.facts import Fact, Question, RefusedSource
 from leases.domain.cause.incident import Incident
 from leases.domain.change import Change, ChangeType
+from leases.domain.kind import Kind
 from leases.domain.lease import Lease, LeaseSpec, ObjectMeta, ObjectName
+from leases.domain.phase import Phase
 from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Tracked, Update
 from leases.tracking.tracker import Tracker
@@ -199,6 +201,8 @@ class Board:
 
     def _review(self) -> None:
         now = after(self.now)
+        hearts = self.store.counts().get(Kind.HEARTBEAT, {})
+        self.casebook.count(sum(hearts.values()), hearts.get(Phase.EXPIRED, 0))
         for question in self.casebook.questions(now):
             self.casebook.learn(self._answers(question, now))
         for incident in self.casebook.review(now):

@@ -30,6 +30,7 @@ from leases.domain.cause.groups import (
 )
 from leases.domain.cause.incident import Cause, Confidence, Incident, Source
 from leases.domain.cause.inquiry import Inquiries
+from leases.domain.cause.node_groups import Census
 from leases.domain.cause.rules.api import api_trouble
 from leases.domain.cause.rules.handover import by_shape, scaled_down, stopped
 from leases.domain.cause.rules.place import drained, evicted, heartbeat, node_down
@@ -256,6 +257,7 @@ class Casebook:
         self._going_on = GoingOn()
         self._times: list[tuple[datetime, int, int]] = []
         self._serial = count()
+        self._census = Census()
         self._dirty = False
         self._reviewed_at: datetime | None = None
         self._writers = UsualWriters()
@@ -292,6 +294,11 @@ class Casebook:
         found = self._known.watch(connection, now)
         if found is not None:
             self._judge_again(found)
+
+    def count(self, heartbeats: int, silent: int) -> None:
+        """Note how many heartbeats the cluster has, and how many have expired."""
+        earlier = self._census.silent if self._episodes else 0
+        self._census = Census(heartbeats, max(silent, earlier))
 
     def missed(self, missed: MissedTime) -> None:
         """Nobody watched in that time, or more is known of it now."""
@@ -359,7 +366,7 @@ class Casebook:
                 self._judged.pop(number, None)
         known = self._judged
         judged = [known.get(key) or self._judge(one, now) for key, one in self._episodes.items()]
-        groups = grouped(judged, self._known.breaks)
+        groups = grouped(judged, self._known.breaks, self._census)
         news = [one for group in groups for one in self._report(group, now)]
         news += self._withdraw({group.episodes[0].number for group in groups}, groups)
         return news + self._going_on.review(now)
@@ -404,6 +411,8 @@ class Casebook:
 
     def _open(self, episode: Episode) -> None:
         if len(self._episodes) >= MAX_EPISODES:
+            if episode.kind is Kind.HEARTBEAT and self._census.silent >= MAX_EPISODES:
+                return  # one of very many that fell silent at once: they are counted, not listed
             self._drop(next(iter(self._episodes.values())))
         birth = self._births.pop(episode.key, None)
         is_lock = episode.kind in (Kind.LOCK, Kind.UNKNOWN)

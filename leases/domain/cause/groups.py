@@ -13,7 +13,14 @@ import msgspec
 from leases.domain.cause.clue import Clue, Episode, is_human_writer
 from leases.domain.cause.facts import Break
 from leases.domain.cause.incident import Cause, Confidence, Evidence, Incident, Source, Standing
-from leases.domain.cause.node_groups import dead_nodes, drains, series
+from leases.domain.cause.node_groups import (
+    NOT_COUNTED,
+    Census,
+    cut_off_nodes,
+    dead_nodes,
+    drains,
+    series,
+)
 from leases.domain.cause.outages import outages, unwatched
 from leases.domain.cause.scene import (
     Group,
@@ -207,13 +214,15 @@ def rolling(left: list[Judged]) -> list[Group]:
     return groups
 
 
-def grouped(judged: Iterable[Judged], breaks: Iterable[Break] = ()) -> list[Group]:
+def grouped(
+    judged: Iterable[Judged], breaks: Iterable[Break] = (), census: Census = NOT_COUNTED
+) -> list[Group]:
     """Return the incidents that these episodes are. `breaks`: the times that nobody watched."""
     left = sorted(judged, key=lambda one: (one.at, one.episode.key))
     groups: list[Group] = []
     claims = (
-        outages, unwatched, dead_nodes, drains, storms, rolling, partial(flapping, breaks=breaks),
-        bursts, one_process, series,
+        outages, unwatched, partial(cut_off_nodes, census=census), dead_nodes, drains, storms,
+        rolling, partial(flapping, breaks=breaks), bursts, one_process, series,
     )  # fmt: skip
     for claim in claims:
         found = claim(left)

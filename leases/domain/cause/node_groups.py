@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -22,12 +23,48 @@ from leases.domain.kind import Kind
 
 NODE_GAP = timedelta(seconds=60)
 MANY_NODES = 5
+NEARLY_ALL = 0.9  # of the heartbeats of a cluster
 ONE_DEATH = timedelta(seconds=10)
 MAX_EVIDENCE = 20
 _ON_A_NODE = (
     Cause.ROLLOUT, Cause.GRACEFUL_STOP, Cause.RESTART_IN_PLACE, Cause.CRASH, Cause.UNKNOWN,
     Cause.SCALED_DOWN, Cause.PARTITION, Cause.NODE_DOWN, Cause.STARVED,
 )  # fmt: skip
+
+
+class Census(NamedTuple):
+    """How many heartbeats a cluster has, and how many of them have expired."""
+
+    heartbeats: int = 0
+    silent: int = 0
+
+
+NOT_COUNTED = Census()
+
+
+def cut_off_nodes(left: list[Judged], census: Census) -> list[Group]:
+    """Nearly all nodes fell silent while others went on: what lies between them and the API did."""
+    many = _many_nodes([one for one in left if _is_lost_heartbeat(one)])
+    number = max(len(many), census.silent)
+    if not many or number < NEARLY_ALL * census.heartbeats or not census.heartbeats:
+        return []
+    by_node = _by_node(left)
+    hearts = {one.episode.key.name: one for one in many}
+    on_them = [
+        one for name, heart in hearts.items() for one in by_node[name] if _died_with(one, heart)
+    ]
+    since = min(one.lost_at for one in many)
+    within = span((max(one.lost_at for one in many) - since).total_seconds())
+    sentence = (
+        f"{number:,} of {census.heartbeats:,} heartbeats stopped within {within} from "
+        f"{clock(since)} on, while others went on: what lies between these nodes and the API failed"
+    )
+    if number > len(many):
+        sentence = f"{sentence}; {len(many):,} of them are listed"
+    facts = tuple(dict.fromkeys(fact for one in many[:20] for fact in one.verdict.evidence))
+    verdict = Verdict(Cause.PARTITION, Confidence.LIKELY, sentence, facts[:MAX_EVIDENCE])
+    together = _without_twice([Group((*many, *on_them), verdict, tuple(hearts))])
+    return together or [Group(tuple(many), verdict, tuple(hearts))]
 
 
 def dead_nodes(left: list[Judged]) -> list[Group]:

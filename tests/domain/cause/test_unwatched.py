@@ -7,6 +7,7 @@ from datetime import datetime
 
 import pytest
 
+from leases.domain.cause import casebook
 from leases.domain.cause.facts import Fact, PodFact, Question, RefusedSource
 from leases.domain.cause.incident import Cause, Confidence, Incident, Source
 from leases.domain.change import ChangeType
@@ -208,3 +209,46 @@ async def test_what_went_on_when_the_lease_api_stood_still_ends_there() -> None:
     assert before.ended is not None
     assert before.ended <= after(60.5)
     assert incident.cause is Cause.API_OUTAGE
+
+
+async def test_nodes_that_fall_silent_together_while_others_go_on_did_not_die() -> None:
+    cluster = Cluster()
+    board = watching(cluster, 60)
+    for one in cluster.holders[ELECTIONS:-1]:  # one node goes on
+        one.silent = 140.0
+    board.until(330)
+    board.stop()
+    (incident,) = across(board, 58)
+    assert incident.cause is Cause.PARTITION
+    assert len(incident.leases) == NODES - 1
+    assert len(incident.members) == len(board.losses(58))
+    assert incident.sentence.startswith("19 of 20 heartbeats stopped within ")
+
+
+async def test_more_than_are_listed_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(casebook, "MAX_EPISODES", 6)
+    cluster = Cluster()
+    board = watching(cluster, 60)
+    for one in cluster.holders[ELECTIONS:-1]:
+        one.silent = 140.0
+    board.until(330)
+    board.stop()
+    (incident,) = across(board, 58)
+    assert incident.sentence.startswith("19 of 20 heartbeats stopped within ")
+    assert incident.sentence.endswith("; 6 of them are listed")
+
+
+async def test_a_process_that_dies_with_all_its_leases_is_one_incident() -> None:
+    """No Pod can be read, and its identity is no Pod's."""
+    cluster = Cluster()
+    for one in cluster.holders[:ELECTIONS]:
+        one.identity = "a-one"
+    board = watching(cluster, 60)
+    for one in cluster.holders[:ELECTIONS]:
+        one.silent = 10_000.0
+    board.until(300)
+    board.stop()
+    (incident,) = board.incidents
+    assert incident.cause is Cause.CRASH
+    assert len(incident.leases) == ELECTIONS
+    assert incident.sentence.endswith("; so were 11 more of its Leases")
