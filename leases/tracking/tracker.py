@@ -135,6 +135,7 @@ class Counters:
 SAMPLE = 15  # the lag is the median of this many renewals
 
 
+USUAL_EVERY = 16  # reads, while none waits
 NEWEST = 5  # events of each read whose age is looked at
 WAITS = 0.5  # seconds; what waits for less is being read
 
@@ -255,6 +256,7 @@ class Tracker:
         self._listing: Progress | None = None
         self._renewed: list[ObjectName] = []
         self._lags = Lags()
+        self._reads = 0
         self._skipped = SkippedLog()
         self._timer_errors = TimerErrors()
         self._next = DeadlineTimer(partial(self._timer_errors.run, self.tick))
@@ -405,7 +407,9 @@ class Tracker:
         self.counters.bookmarks += bookmarks
         self.counters.events += len(events) - bookmarks
         waiting = self.unprocessed_seconds() >= WAITS
-        self._lags.took(events, now, waiting=waiting)
+        if waiting or self._reads % USUAL_EVERY == 0:
+            self._lags.took(events, now, waiting=waiting)
+        self._reads += 1
         if waiting:
             self._flush_soon()
         self._deliver(self._store.follow(events, now))
