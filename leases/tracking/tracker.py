@@ -79,6 +79,9 @@ class Counters:
         self.near_misses += len(update.late)
         if update.connection is not None:
             self._watch(update.connection)
+        missed = update.missed
+        if missed is not None and missed.why is Missing.STOOD_STILL:
+            self._blind.append((missed.since or EARLIEST, missed.until))
         for change in update.changes:
             self.changes[change.kind, change.change] += 1
             if change.kind is Kind.ELECTION:

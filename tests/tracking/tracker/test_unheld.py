@@ -45,6 +45,16 @@ async def test_the_time_of_a_lost_connection_does_not_count(watched: Watched) ->
     assert unheld(watched) == pytest.approx((5 - 5) + 3, abs=0.01)
 
 
+async def test_the_time_in_which_the_process_stood_still_does_not_count(watched: Watched) -> None:
+    watched.live(lease("a"))
+    release(watched, 5, 2)
+    watched.at(8)
+    watched.now = after(69)
+    watched.tracker.stood_still(after(8))
+    acquire(watched, 71, 3)
+    assert unheld(watched) == pytest.approx((8 - 5) + (71 - 69), abs=0.01)
+
+
 async def test_a_lease_that_may_be_vacant_needs_no_holder(watched: Watched) -> None:
     watched.live(lease("a"))
     watched.tracker.set_overrides({}, {KEY: "ada"})
