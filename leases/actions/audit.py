@@ -217,7 +217,11 @@ async def _close(row: Edit) -> None:
 async def save_unsaved() -> None:
     """Save the rows that the database refused. Raises DatabaseError if it still refuses."""
     for number, row in list(unsaved.items()):
-        await row.asave()
+        try:
+            await row.asave()
+        except IntegrityError:  # its row, or its user, is gone
+            _is_closed(row)
+            continue
         _is_closed(row)
         logger.info("The audit row %d is closed: %s", number, row.outcome)
 
