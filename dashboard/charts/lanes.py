@@ -17,18 +17,38 @@ LANE_WIDTH = 860.0  # pixels of a lane on a wide screen; a narrower one cuts the
 LETTER = 6.65  # pixels, of 11 px monospace
 _PADDING = 15.0
 _FEWEST = 3  # letters that are still of use
+_END = 6  # letters that stay at the end of a name without a tail: its number, for one
+
+
+def letters_in(share: float, *, lane_width: float = LANE_WIDTH) -> int:
+    """How many letters fit into a bar that has `share` percent of the lane."""
+    return int((share / 100 * lane_width - _PADDING) / LETTER)
 
 
 def fit(host: str, tail: str, share: float, *, lane_width: float = LANE_WIDTH) -> str:
-    """The name in a bar that has `share` percent of the lane; "" if too little fits."""
-    letters = int((share / 100 * lane_width - _PADDING) / LETTER)
-    if len(host) + len(tail) <= letters:
-        return host + tail
-    if letters >= len(tail) + 1 + _FEWEST:
-        return f"{host[: letters - len(tail) - 1]}…{tail}"
-    if not tail and letters > _FEWEST:
-        return f"{host[: letters - 1]}…"
-    return ""
+    """The name in a bar that has `share` percent of the lane; "" if too little fits.
+
+    It is cut in the middle: names of one set begin alike and end differently.
+    """
+    letters, name = letters_in(share, lane_width=lane_width), host + tail
+    if len(name) <= letters:
+        return name
+    end = tail or name[-_END:]
+    if letters >= len(end) + 1 + _FEWEST:
+        return f"{name[: letters - len(end) - 1]}…{end}"
+    return f"…{name[1 - letters :]}" if letters > max(_FEWEST, len(tail.lstrip("-"))) else ""
+
+
+def fit_around(name: str, other: str, share: float) -> str:
+    """The letters of a name from where it differs from another one on; "" if too little fits."""
+    letters = letters_in(share)
+    pairs = enumerate(zip(name, other, strict=False))
+    differs = next((at for at, (a, b) in pairs if a != b), min(len(name), len(other)))
+    first = max(0, min(differs - 1, len(name) - letters + 1))
+    part = f"…{name[first:]}" if first else name
+    if len(part) > letters:
+        part = f"{part[: letters - 1]}…"
+    return part if letters > _FEWEST else ""
 
 
 class BusyTime(msgspec.Struct, frozen=True):

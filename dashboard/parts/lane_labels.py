@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
+from itertools import pairwise
 
 import msgspec
 
-from dashboard.charts.lanes import LaneMark, Shape, fit, marks
+from dashboard.charts.lanes import LaneMark, Shape, fit, fit_around, marks
 from dashboard.charts.time_axis import Scale
 from dashboard.parts.formatting import age, counted, gap_length, listed, when
-from dashboard.parts.names import HolderView, holder_view
+from dashboard.parts.names import HUES, HolderView, holder_view
 from leases.domain.change import Change, ChangeType
 from leases.domain.figures import LONG_GAP_SECONDS, Span, watched_seconds
 from leases.domain.terms import Gap, Life, Term
@@ -60,17 +61,64 @@ class MarkView(msgspec.Struct, frozen=True):
     title: str
 
 
-def shape_view(
-    shape: Shape,
+def shape_views(
+    shapes: Iterable[Shape],
     now: datetime,
     *,
     zoom: Callable[[datetime, datetime], str],
     end: datetime | None = None,
     blind: Sequence[Span] = (),
-) -> ShapeView:
-    """Add the words to a shape. `zoom` makes the URL that shows the changes of a band; `end` is the
-    last known moment; None means now. In the times of `blind` nobody watched: they are no trouble.
+) -> tuple[ShapeView, ...]:
+    """Add the words to the shapes of a lane. Neighbours differ in hue and in label.
+
+    `zoom` makes the URL that shows the changes of a band; `end` is the last known moment; None
+    means now. In the times of `blind` nobody watched: they are no trouble.
     """
+    views = [_shape_view(shape, now, zoom, end, blind) for shape in shapes]
+    terms = [place for place, view in enumerate(views) if view.holder is not None]
+    hues = _hues([views[place].holder for place in terms])
+    for before, place in zip([None, *terms], terms, strict=False):
+        view = views[place]
+        hue = hues[view.holder.identity] if view.holder else 0
+        label = view.label if before is None else _unlike(view, views[before])
+        if (hue, label) != (view.hue, view.label):
+            views[place] = msgspec.structs.replace(view, hue=hue, label=label)
+    return tuple(views)
+
+
+def _hues(holders: Sequence[HolderView | None]) -> dict[str, int]:
+    """The hue of each holder of a lane, by identity. The newest has that of the other pages."""
+    neighbours: dict[str, set[str]] = {}
+    usual = {one.identity: one.hue for one in reversed(holders) if one}
+    for one, other in pairwise(holders):
+        if one and other and one.identity != other.identity:
+            neighbours.setdefault(one.identity, set()).add(other.identity)
+            neighbours.setdefault(other.identity, set()).add(one.identity)
+    found: dict[str, int] = {}
+    for name, hue in usual.items():
+        taken = {found[other] for other in neighbours.get(name, ()) if other in found}
+        free = ((hue + step - 1) % HUES + 1 for step in range(HUES))
+        found[name] = next((one for one in free if one not in taken), hue)
+    return found
+
+
+def _unlike(view: ShapeView, before: ShapeView) -> str:
+    """Its label; from where its holder differs from the one before on, if both would read alike."""
+    one, other = view.holder, before.holder
+    if one is None or other is None or not view.label or view.label != before.label:
+        return view.label
+    if one.identity == other.identity:
+        return view.label
+    return fit_around(one.identity, other.identity, view.width)
+
+
+def _shape_view(
+    shape: Shape,
+    now: datetime,
+    zoom: Callable[[datetime, datetime], str],
+    end: datetime | None,
+    blind: Sequence[Span],
+) -> ShapeView:
     holder = holder_view(shape.term.holder) if shape.term else None
     return ShapeView(
         what="term" if shape.term else "gap" if shape.gap else "band",

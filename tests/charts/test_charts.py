@@ -209,7 +209,9 @@ def test_a_strip_is_as_high_as_its_highest_bar_and_shows_one_change():
         (100, "ingress-nginx-controller-59d4c9cf7d-l4xvb"),
         (20, "ingress-nginx-co…-l4xvb"),
         (10, "ing…-l4xvb"),
-        (9, ""),
+        (8, "…d-l4xvb"),
+        (7, "…l4xvb"),
+        (6, ""),
         (3, ""),
     ],
 )

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+from itertools import pairwise
+
 import pytest
 
-from dashboard.parts.lane_labels import ShapeView
-from dashboard.parts.names import HolderView
+from dashboard.charts.lanes import shapes
+from dashboard.charts.time_axis import Scale
+from dashboard.parts.lane_labels import ShapeView, shape_views
+from dashboard.parts.names import HolderView, holder_view
 from dashboard.templatetags.lanes import lane_shapes
+from leases.domain.change import ChangeType
+from leases.domain.terms import fold
+from tests.support.values import story
+from tests.support.values.leases import after
 
 HOSTILE = '"><script>1</script>&'
 
@@ -21,3 +30,47 @@ def test_texts_of_a_shape_are_escaped(what: str) -> None:
     drawn = lane_shapes([shape])
     assert "<script>" not in drawn
     assert "&quot;&gt;&lt;script&gt;1&lt;/script&gt;&amp;" in drawn
+
+
+NOON = after(0)
+HOUR = Scale(NOON, NOON + timedelta(hours=1))
+
+
+def drawn(*holders: str, every: float = 600.0) -> list[ShapeView]:
+    """The terms of a lane on which each holder follows the one before it."""
+    steps = [(0.0, ChangeType.CREATED, holders[0])]
+    steps += [
+        (number * every, ChangeType.REPLACED, holder) for number, holder in enumerate(holders)
+    ][1:]
+    life = fold([story.change_at(*step) for step in steps])
+    views = shape_views(shapes(life, HOUR), NOON + timedelta(hours=1), zoom=lambda *_: "")
+    return [view for view in views if view.holder is not None]
+
+
+def test_neighbours_on_a_lane_never_share_a_hue() -> None:
+    nodes = [f"control-plane-{number}" for number in range(1, 12)]
+    alike = [name for name in nodes if holder_view(name).hue == holder_view(nodes[1]).hue]
+    assert len(alike) > 1
+    views = drawn(*alike[:2], *nodes[:3])
+    pairs = [(one, other) for one, other in pairwise(views) if one.holder != other.holder]
+    assert all(one.hue != other.hue for one, other in pairs)
+    assert len({(view.holder.identity, view.hue) for view in views}) == len(
+        {view.holder.identity for view in views}
+    )
+
+
+def test_the_newest_holder_has_the_hue_of_the_other_pages() -> None:
+    nodes = [f"control-plane-{number}" for number in range(1, 12)]
+    alike = [name for name in nodes if holder_view(name).hue == holder_view(nodes[1]).hue][:2]
+    views = drawn(*alike)
+    assert views[-1].hue == views[-1].holder.hue
+    assert views[0].hue != views[0].holder.hue
+
+
+def test_labels_keep_what_differs_between_neighbours() -> None:
+    labels = [view.label for view in drawn("control-plane-2", "control-plane-9", every=300)]
+    assert labels == ["…plane-2", "control-plane-9"]
+    middle = ("node-a1-of-the-rack", "node-b1-of-the-rack", "node-c1-of-the-rack")
+    labels = [view.label for view in drawn(*middle, every=500)]
+    assert len(set(labels)) == 3
+    assert "b1" in labels[1]

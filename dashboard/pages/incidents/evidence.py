@@ -14,7 +14,7 @@ from dashboard.charts.time_axis import Scale, percent, ticks
 from dashboard.parts.cause_words import SOURCE_WORDS
 from dashboard.parts.formatting import age, capitalized, counted, shortened, span_of, when
 from dashboard.parts.incident_line import visible
-from dashboard.parts.lane_labels import lane_marks, shape_view
+from dashboard.parts.lane_labels import lane_marks, shape_views
 from dashboard.parts.lease_row import lease_url
 from dashboard.parts.names import HolderView, ShownName, holder_view, shown_name
 from dashboard.parts.page_links import ShownTime, holder_url, lease_url_at
@@ -378,9 +378,7 @@ def _lane(cluster: str, one: AffectedLease, scale: Scale, now: datetime) -> dict
         "kind": one.changes[0].kind.value,
         "dot": {"css": css, "icon": icon, "title": f"{word} at {when(scale.until, now)}"},
         "before": "unknown",
-        "shapes": tuple(
-            shape_view(shape, now, zoom=lambda *_: "", end=scale.until) for shape in drawn
-        ),
+        "shapes": shape_views(drawn, now, zoom=lambda *_: "", end=scale.until),
         "marks": lane_marks(life, (), scale, now),
         "role": "img",
         "says": f"{one.key}: {counted(len(one.changes), 'change')}, {one.lost_words}.",

@@ -29,7 +29,7 @@ from dashboard.parts.lane_labels import (
     how_ended,
     lane_marks,
     lane_role,
-    shape_view,
+    shape_views,
     until_when,
     unwatched_in,
 )
@@ -126,14 +126,12 @@ def past_view(
     zoom: time_range.Zoom,
     end: datetime | None = None,
 ) -> dict[str, Any]:
-    """Present the past; `zoom` and `end` are as in shape_view."""
+    """Present the past; `zoom` and `end` are as in shape_views."""
     shown = past.shown
     scale = Scale(shown.since, shown.until)
     spans = [(one.since, one.until) for one in past.blind]
-    drawn = [
-        shape_view(shape, now, zoom=zoom, end=end, blind=spans)
-        for shape in shapes(past.life, scale, busy=past.busy)
-    ]
+    lane = shapes(past.life, scale, busy=past.busy)
+    drawn = shape_views(lane, now, zoom=zoom, end=end, blind=spans)
     rows = list(_rows(past.life, shown.since, now, end, spans))
     blind = past.stretch.unwatched_seconds
     note, lost = _note(past, now)

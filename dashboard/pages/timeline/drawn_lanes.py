@@ -51,7 +51,7 @@ def lane_views(
     end: datetime | None = None,
     bands: Mapping[ObjectName, Sequence[IncidentBand]] = {},
 ) -> list[dict[str, Any]]:
-    """`unseen` is the part that nobody watched; `zoom` and `end` are as in shape_view; `bands` are
+    """`unseen` is the part that nobody watched; `zoom` and `end` are as in shape_views; `bands` are
     the incidents of each Lease.
     """
     sizes = Counter(lane.place.group for lane in lanes.page)
@@ -66,9 +66,7 @@ def lane_views(
         title = "" if group == before else titles[group]
         drawn = shapes(lane.life, scale, busy=lane.busy, most=most)
         view = _lane_view(cluster, lane, shown, now, (title, sizes[group]))
-        view["shapes"] = tuple(
-            lane_labels.shape_view(shape, now, zoom=zoom, end=end, blind=blind) for shape in drawn
-        )
+        view["shapes"] = lane_labels.shape_views(drawn, now, zoom=zoom, end=end, blind=blind)
         view["url"] = lease_url_at(cluster, lane.key, time)
         view["bands"] = bands.get(lane.key, ())
         view["role"] = lane_labels.lane_role(view["shapes"], linked=bool(view["bands"]))
@@ -199,7 +197,7 @@ def table_rows(
     zoom: Zoom,
     end: datetime | None = None,
 ) -> list[dict[str, Any]]:
-    """The shapes of all lanes in words; `zoom` and `end` as in shape_view."""
+    """The shapes of all lanes in words; `zoom` and `end` as in shape_views."""
     rows: list[dict[str, Any]] = []
     most = shapes_of_each(len(lanes.page))
     blind = [(one.since, one.until) for one in lanes.blind]
