@@ -11,6 +11,7 @@ from django.http import QueryDict
 
 from dashboard import clock
 from dashboard.feed import ClusterFeed, Flappers, Move, flapping_of
+from dashboard.lists.url_parameters import BadFilter
 from dashboard.live import shared_drawings
 from dashboard.live.messages import Counts, Figures, Show, connection_item, read_name
 from dashboard.live.shared_drawings import (
@@ -24,7 +25,6 @@ from dashboard.live.shared_drawings import (
 from dashboard.pages.nodes import NodeGrid
 from dashboard.parts.lease_filter import LeaseFilter, read_filter, wants
 from dashboard.parts.lease_row import numbers
-from dashboard.parts.url_parameters import BadFilter
 from dashboard.watched_cluster import Grouping
 from leases.domain.figures import is_in_trouble
 from leases.domain.lease import ObjectName

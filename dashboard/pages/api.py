@@ -18,7 +18,7 @@ from django.views.decorators.http import require_safe
 from dashboard.access.guards import check_view
 from dashboard.access.security_log import SecurityEvent
 from dashboard.config import VERSION
-from dashboard.parts import responses
+from dashboard.lists import responses
 from leases.domain.cause.incident import Cause, Confidence
 from leases.domain.change import ChangeType
 from leases.domain.kind import Kind

@@ -15,9 +15,8 @@ from dashboard import clock
 from dashboard.access.guards import ClusterRequest, check_view
 from dashboard.access.roles import READ_TRAIL
 from dashboard.board import running_board
-from dashboard.parts import responses
-from dashboard.parts.audit_line import ACTIONS, OUTCOMES, audit_line
-from dashboard.parts.url_parameters import (
+from dashboard.lists import responses
+from dashboard.lists.url_parameters import (
     BadFilter,
     number,
     one_of,
@@ -28,6 +27,7 @@ from dashboard.parts.url_parameters import (
     typed,
     write_moment,
 )
+from dashboard.parts.audit_line import ACTIONS, OUTCOMES, audit_line
 from leases.domain.lease import ObjectName
 from leases.history import audit_trail
 from leases.history.audit_trail import AuditFilter

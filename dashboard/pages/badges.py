@@ -23,7 +23,7 @@ from dashboard.access.security_log import SecurityEvent, record
 from dashboard.board import running_board
 from dashboard.forms.admin_form import PlainForm
 from dashboard.forms.fields import Dropdown, LeaseField, TextLine
-from dashboard.parts import responses
+from dashboard.lists import responses
 from dashboard.parts.formatting import shortened, when
 from dashboard.watched_cluster import WatchedCluster
 from leases.domain.figures import is_in_trouble

@@ -13,14 +13,16 @@ from dashboard import clock
 from dashboard.access.guards import ClusterRequest, viewer_required
 from dashboard.charts.lanes import Spell, spells
 from dashboard.charts.time_axis import Scale
-from dashboard.parts import holdings, names, responses
+from dashboard.lists import responses
+from dashboard.lists.controls import Chip, ListLinks
+from dashboard.lists.url_parameters import BadFilter, typed
+from dashboard.parts import holdings, names
 from dashboard.parts.change_sentence import feed_reached
 from dashboard.parts.formatting import age, capitalized, counted, percent, span_of, thousands, when
 from dashboard.parts.key_figures import Kpi, unread
+from dashboard.parts.lease_controls import KIND_LABELS
 from dashboard.parts.lease_row import lease_url
-from dashboard.parts.list_controls import KIND_LABELS, Chip, ListLinks
 from dashboard.parts.time_range import RANGES, range_label
-from dashboard.parts.url_parameters import BadFilter, typed
 from leases.domain.lease import ObjectName
 from leases.domain.phase import Phase
 from leases.domain.terms import Life

@@ -20,15 +20,17 @@ from dashboard import clock
 from dashboard.access.guards import ClusterRequest, viewer_required
 from dashboard.board import running_board
 from dashboard.feed import Flappers
-from dashboard.parts import lease_filter, responses
+from dashboard.lists import responses
+from dashboard.lists.controls import ListLinks
+from dashboard.lists.url_parameters import BadFilter, passed, read_moment, typed, write_moment
+from dashboard.parts import lease_filter
 from dashboard.parts.as_of import blind_at, why_blind
 from dashboard.parts.flapping import flappers_of
 from dashboard.parts.formatting import age, shortened, thousands, when
 from dashboard.parts.key_figures import unwatched_by_hour
+from dashboard.parts.lease_controls import LeaseLinks, board
 from dashboard.parts.lease_row import ABANDONED, MAY_BE_VACANT, lease_url, row_view
-from dashboard.parts.list_controls import LeaseLinks, ListLinks, board
 from dashboard.parts.names import holder_view, is_held_by, shown_name
-from dashboard.parts.url_parameters import BadFilter, passed, read_moment, typed, write_moment
 from dashboard.parts.write_access import ON_LIST, known_rights
 from leases.domain.figures import EXCUSED_SEVERITY, PAST_SEVERITY, Flapping
 from leases.domain.kind import Kind

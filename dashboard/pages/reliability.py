@@ -17,11 +17,11 @@ from django.views.decorators.http import require_POST, require_safe
 from dashboard import clock
 from dashboard.access.guards import ClusterRequest, check_edit, viewer_required
 from dashboard.charts.bars import DayBars, day_bars
-from dashboard.parts import responses, url_parameters
+from dashboard.lists import responses, url_parameters
+from dashboard.lists.controls import ListLinks
 from dashboard.parts.formatting import age, counted, when
 from dashboard.parts.lease_filter import PAGE_SIZE
 from dashboard.parts.lease_row import lease_url
-from dashboard.parts.list_controls import ListLinks
 from dashboard.parts.names import ShownName, shown_name
 from leases.actions.overrides import set_objective
 from leases.domain.figures import (

@@ -14,7 +14,7 @@ from dashboard import clock
 from dashboard.access.guards import ClusterRequest, check_view
 from dashboard.access.roles import READ_SECURITY_LOG
 from dashboard.access.security_log import OK, SecurityEvent
-from dashboard.parts import responses, url_parameters
+from dashboard.lists import responses, url_parameters
 from leases.history import security_records
 from leases.history.security_records import SecurityFilter
 

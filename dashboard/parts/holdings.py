@@ -8,9 +8,7 @@ from weakref import WeakKeyDictionary
 import msgspec
 from django.http import QueryDict
 
-from dashboard.parts.answer_cache import AnswerCache
-from dashboard.parts.time_range import RANGES
-from dashboard.parts.url_parameters import (
+from dashboard.lists.url_parameters import (
     LARGEST_PAGE,
     BadFilter,
     ListFilter,
@@ -21,6 +19,8 @@ from dashboard.parts.url_parameters import (
     text,
     words,
 )
+from dashboard.parts.answer_cache import AnswerCache
+from dashboard.parts.time_range import RANGES
 from leases.domain.holder_identity import split_holder
 from leases.domain.kind import NODE_LEASES, Kind, owner_node
 from leases.domain.lease import ObjectName

@@ -11,9 +11,7 @@ from typing import Any
 import msgspec
 from django.http import QueryDict
 
-from dashboard.parts.key_figures import Counts
-from dashboard.parts.names import is_held_by
-from dashboard.parts.url_parameters import (
+from dashboard.lists.url_parameters import (
     LARGEST_PAGE,
     BadFilter,
     ListFilter,
@@ -28,6 +26,8 @@ from dashboard.parts.url_parameters import (
     typed,
     words,
 )
+from dashboard.parts.key_figures import Counts
+from dashboard.parts.names import is_held_by
 from leases.domain.figures import EXCUSED_SEVERITY, FLAPPING_SEVERITY, SEVERITY
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName

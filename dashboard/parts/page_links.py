@@ -7,11 +7,11 @@ from urllib.parse import urlencode
 import msgspec
 from django.urls import reverse
 
+from dashboard.lists.url_parameters import write_moment
 from dashboard.parts.holdings import host_of
 from dashboard.parts.lease_row import lease_url
 from dashboard.parts.names import holder_parameter, part_of
 from dashboard.parts.time_range import RANGES, TimeRange
-from dashboard.parts.url_parameters import write_moment
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.history.indexed_search import HistoryFilter

@@ -7,10 +7,8 @@ from typing import Any
 import msgspec
 from django.http import QueryDict
 
-from dashboard.parts.formatting import span_of
-from dashboard.parts.lease_filter import PAGE_SIZE
-from dashboard.parts.list_controls import Chip, ListLinks
-from dashboard.parts.url_parameters import (
+from dashboard.lists.controls import Chip, ListLinks
+from dashboard.lists.url_parameters import (
     BadFilter,
     ListFilter,
     number,
@@ -21,6 +19,8 @@ from dashboard.parts.url_parameters import (
     text,
     words,
 )
+from dashboard.parts.formatting import span_of
+from dashboard.parts.lease_filter import PAGE_SIZE
 from leases.domain.kind import Kind
 
 RANGES = {

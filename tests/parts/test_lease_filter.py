@@ -6,9 +6,9 @@ import msgspec
 import pytest
 from django.http import QueryDict
 
+from dashboard.lists.url_parameters import BadFilter
 from dashboard.parts import lease_filter
 from dashboard.parts.lease_filter import find, read_filter, wants
-from dashboard.parts.url_parameters import BadFilter
 from leases.domain.kind import Kind
 from leases.domain.lease import Lease, ObjectName
 from leases.domain.phase import Phase

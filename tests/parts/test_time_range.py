@@ -8,12 +8,12 @@ import pytest
 from django.http import QueryDict
 
 from dashboard.charts.time_axis import Scale
+from dashboard.lists.controls import ListLinks
+from dashboard.lists.url_parameters import BadFilter
 from dashboard.pages.timeline.lane_query import LanePage
 from dashboard.pages.timeline.view import timeline_links
 from dashboard.parts.changes_strip import overview_of
-from dashboard.parts.list_controls import ListLinks
 from dashboard.parts.time_range import range_for, read_timeline_filter, window, zoom_to
-from dashboard.parts.url_parameters import BadFilter
 from leases.domain.kind import Kind
 
 NOW = datetime(2026, 11, 20, 12, 4, 23, tzinfo=UTC)

@@ -19,14 +19,14 @@ from dashboard.access import guards
 from dashboard.access.roles import EDIT
 from dashboard.board import running_board
 from dashboard.forms.delete_form import DeleteManyForm
+from dashboard.lists import responses
+from dashboard.lists.url_parameters import BadFilter, one_of, quoted
 from dashboard.pages.delete.one import ALIVE
-from dashboard.parts import responses
 from dashboard.parts.audit_line import intent_of
 from dashboard.parts.formatting import age, counted, listed
+from dashboard.parts.lease_controls import says
 from dashboard.parts.lease_filter import LeaseFilter, find, read_filter
 from dashboard.parts.lease_row import lease_url, row_view
-from dashboard.parts.list_controls import says
-from dashboard.parts.url_parameters import BadFilter, one_of, quoted
 from dashboard.parts.write_access import WriteAccess, may_write
 from dashboard.watched_cluster import NodeBook, WatchedCluster
 from leases.actions import deletion_runs

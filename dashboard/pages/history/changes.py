@@ -13,16 +13,9 @@ from django.views.decorators.http import require_safe
 
 from dashboard import clock
 from dashboard.access.guards import ClusterRequest, viewer_required
-from dashboard.parts import responses
-from dashboard.parts.cause_words import CAUSE_WORDS
-from dashboard.parts.change_sentence import WORDS, signed_lines, with_known_causes, with_unwritten
-from dashboard.parts.changes_strip import strip_of, strip_view
-from dashboard.parts.formatting import capitalized, counted, shortened, span_of
-from dashboard.parts.lease_filter import PAGE_SIZE
-from dashboard.parts.list_controls import Chip
-from dashboard.parts.page_links import filter_texts, history_query
-from dashboard.parts.time_range import MAX_RANGE, RANGES, SHORTEST
-from dashboard.parts.url_parameters import (
+from dashboard.lists import responses
+from dashboard.lists.controls import Chip
+from dashboard.lists.url_parameters import (
     LARGEST_PAGE,
     BadFilter,
     for_input,
@@ -35,6 +28,13 @@ from dashboard.parts.url_parameters import (
     words,
     write_moment,
 )
+from dashboard.parts.cause_words import CAUSE_WORDS
+from dashboard.parts.change_sentence import WORDS, signed_lines, with_known_causes, with_unwritten
+from dashboard.parts.changes_strip import strip_of, strip_view
+from dashboard.parts.formatting import capitalized, counted, shortened, span_of
+from dashboard.parts.lease_filter import PAGE_SIZE
+from dashboard.parts.page_links import filter_texts, history_query
+from dashboard.parts.time_range import MAX_RANGE, RANGES, SHORTEST
 from leases.domain.cause.incident import Cause
 from leases.domain.change import ChangeType
 from leases.domain.kind import Kind

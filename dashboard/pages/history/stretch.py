@@ -13,13 +13,14 @@ from django.views.decorators.http import require_safe
 
 from dashboard import clock
 from dashboard.access.guards import ClusterRequest, viewer_required
-from dashboard.parts import responses, url_parameters
+from dashboard.lists import responses, url_parameters
+from dashboard.lists.controls import ListLinks
 from dashboard.parts.answer_cache import AnswerCache
 from dashboard.parts.as_of import nobody_at
 from dashboard.parts.formatting import age, counted, span_of, when
 from dashboard.parts.incident_line import incident_line, incidents_between, incidents_url
+from dashboard.parts.lease_controls import KIND_LABELS
 from dashboard.parts.lease_filter import PAGE_SIZE
-from dashboard.parts.list_controls import KIND_LABELS, ListLinks
 from dashboard.parts.names import shown_name
 from dashboard.parts.page_links import lease_url_at, shown_time
 from dashboard.parts.time_range import StretchFilter, TimeRange, read_stretch, stretch_links, window

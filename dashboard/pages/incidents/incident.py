@@ -18,6 +18,16 @@ from dashboard import clock
 from dashboard.access.guards import ClusterRequest, viewer_required
 from dashboard.charts.time_axis import Scale
 from dashboard.forms.admin_form import NUL
+from dashboard.lists import responses
+from dashboard.lists.controls import ListLinks
+from dashboard.lists.url_parameters import (
+    MAX_PAGE_NUMBER,
+    BadFilter,
+    ListFilter,
+    number,
+    page_number,
+    write_moment,
+)
 from dashboard.pages.incidents.evidence import (
     AffectedLease,
     affected_leases,
@@ -30,20 +40,10 @@ from dashboard.pages.incidents.evidence import (
 )
 from dashboard.pages.incidents.list import file_name, incident_item
 from dashboard.pages.incidents.markdown import incident_markdown
-from dashboard.parts import responses
 from dashboard.parts.change_sentence import change_line
 from dashboard.parts.formatting import age, day, listed, shortened, when
 from dashboard.parts.incident_line import incident_line, incident_url, visible
 from dashboard.parts.key_figures import KIND_WORDS
-from dashboard.parts.list_controls import ListLinks
-from dashboard.parts.url_parameters import (
-    MAX_PAGE_NUMBER,
-    BadFilter,
-    ListFilter,
-    number,
-    page_number,
-    write_moment,
-)
 from leases.domain.cause.incident import Incident
 from leases.domain.change import Change
 from leases.domain.figures import LONG_GAP_SECONDS

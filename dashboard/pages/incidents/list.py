@@ -10,15 +10,9 @@ from django.views.decorators.http import require_safe
 
 from dashboard import clock
 from dashboard.access.guards import ClusterRequest, viewer_required
-from dashboard.pages.incidents.near_misses import near_miss_line, near_misses, none_near
-from dashboard.parts import responses
-from dashboard.parts.cause_words import CAUSE_WORDS, CONFIDENCE_MEANINGS
-from dashboard.parts.formatting import age, capitalized, counted, shortened, span_of, when
-from dashboard.parts.incident_line import cause_view, incident_line
-from dashboard.parts.key_figures import Calm
-from dashboard.parts.list_controls import Chip, ListLinks
-from dashboard.parts.time_range import RANGES
-from dashboard.parts.url_parameters import (
+from dashboard.lists import responses
+from dashboard.lists.controls import Chip, ListLinks
+from dashboard.lists.url_parameters import (
     LARGEST_PAGE,
     BadFilter,
     ListFilter,
@@ -33,6 +27,12 @@ from dashboard.parts.url_parameters import (
     words,
     write_moment,
 )
+from dashboard.pages.incidents.near_misses import near_miss_line, near_misses, none_near
+from dashboard.parts.cause_words import CAUSE_WORDS, CONFIDENCE_MEANINGS
+from dashboard.parts.formatting import age, capitalized, counted, shortened, span_of, when
+from dashboard.parts.incident_line import cause_view, incident_line
+from dashboard.parts.key_figures import Calm
+from dashboard.parts.time_range import RANGES
 from dashboard.watched_cluster import WatchedCluster
 from leases.domain.cause.incident import Cause, Incident
 from leases.domain.change import HOLDER_CHANGES, ChangeType

@@ -13,14 +13,14 @@ from django.views.decorators.http import require_safe
 
 from dashboard import clock
 from dashboard.access.guards import ClusterRequest, viewer_required
-from dashboard.parts import responses
+from dashboard.lists import responses
+from dashboard.lists.controls import ListLinks
+from dashboard.lists.url_parameters import LARGEST_PAGE, BadFilter, ListFilter, number, page_number
 from dashboard.parts.answer_cache import AnswerCache
 from dashboard.parts.formatting import age, counted, seconds, when
 from dashboard.parts.key_figures import Calm
 from dashboard.parts.lease_row import lease_url
-from dashboard.parts.list_controls import ListLinks
 from dashboard.parts.names import HolderView, ShownName, holder_view, shown_name
-from dashboard.parts.url_parameters import LARGEST_PAGE, BadFilter, ListFilter, number, page_number
 from dashboard.watched_cluster import WatchedCluster
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName

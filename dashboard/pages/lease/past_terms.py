@@ -10,6 +10,8 @@ from django.http import QueryDict
 from dashboard.charts.histograms import MAX_BARS, RenewalChart, renewal_chart
 from dashboard.charts.lanes import BusyTime, fog, shapes
 from dashboard.charts.time_axis import Scale, ticks
+from dashboard.lists.controls import ListLinks
+from dashboard.lists.url_parameters import BadFilter
 from dashboard.parts import time_range
 from dashboard.parts.formatting import (
     age,
@@ -24,10 +26,8 @@ from dashboard.parts.formatting import (
 )
 from dashboard.parts.lane_labels import how_ended, lane_marks, lane_role, shape_view, until_when
 from dashboard.parts.lease_row import numbers
-from dashboard.parts.list_controls import ListLinks
 from dashboard.parts.names import holder_view
 from dashboard.parts.page_links import ShownTime, shown_time
-from dashboard.parts.url_parameters import BadFilter
 from leases.actions import audit
 from leases.domain.figures import LONG_GAP_SECONDS, Statistics, statistics
 from leases.domain.lease import ObjectName

@@ -15,8 +15,8 @@ from dashboard import clock
 from dashboard.board import running_board
 from dashboard.forms.admin_form import PlainForm
 from dashboard.forms.fields import Area, Dropdown, LeaseField, TextLine
+from dashboard.lists.url_parameters import BadFilter, number, one_of, page_number, read_moment
 from dashboard.pages.notifications.receivers import receivers_required
-from dashboard.parts.url_parameters import BadFilter, number, one_of, page_number, read_moment
 from leases.history import outbox as stored
 from leases.history.outbox import decode_message
 from leases.models import Notification, QuietTime, Receiver

@@ -25,8 +25,8 @@ from dashboard.access.security_log import SecurityEvent, full_address, record
 from dashboard.board import running_board
 from dashboard.forms.admin_form import Hidden, Names, PlainForm, Some
 from dashboard.forms.fields import Dropdown, TextLine, WholeNumber
+from dashboard.lists.url_parameters import BadFilter, one_of
 from dashboard.parts.cause_words import CAUSE_WORDS
-from dashboard.parts.url_parameters import BadFilter, one_of
 from leases.domain.cause.incident import Cause, Confidence
 from leases.domain.kind import Kind
 from leases.domain.notify import Choice, Gravity, Message, Security, Sort, Stage, Target

@@ -12,17 +12,19 @@ from dashboard import clock
 from dashboard.access.guards import ClusterRequest, viewer_required
 from dashboard.charts.lanes import fog
 from dashboard.charts.time_axis import Scale, percent, ticks
+from dashboard.lists import responses
+from dashboard.lists.controls import Chip, ListLinks
+from dashboard.lists.url_parameters import BadFilter, typed, write_moment
 from dashboard.pages.timeline import drawn_lanes
 from dashboard.pages.timeline.lane_query import USUAL_KINDS, LanePage, Lanes, kinds_of, read_lanes
-from dashboard.parts import responses, time_range
+from dashboard.parts import time_range
 from dashboard.parts.change_sentence import settled_seq
 from dashboard.parts.changes_strip import OverviewStrip, overview_of, strip_view
 from dashboard.parts.formatting import age, capitalized, span_of, when
 from dashboard.parts.incident_line import bands_by_lease, incident_summary, incidents_between
-from dashboard.parts.list_controls import KIND_LABELS, Chip, ListLinks
+from dashboard.parts.lease_controls import KIND_LABELS
 from dashboard.parts.names import shown_holder
 from dashboard.parts.page_links import history_query, ranking_url, shown_time
-from dashboard.parts.url_parameters import BadFilter, typed, write_moment
 from leases.domain.kind import Kind
 from leases.domain.phase import Phase
 from leases.domain.watched_times import UnwatchedTime

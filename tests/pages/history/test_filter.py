@@ -8,8 +8,8 @@ from urllib.parse import urlencode
 import pytest
 from django.http import QueryDict
 
+from dashboard.lists.url_parameters import BadFilter
 from dashboard.pages.history.changes import history_query, read_history_filter
-from dashboard.parts.url_parameters import BadFilter
 from leases.history.indexed_search import HistoryFilter
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)

@@ -20,7 +20,7 @@ from dashboard.access.rights import right_of_user, still_may
 from dashboard.access.roles import VIEW
 from dashboard.access.security_log import SecurityEvent, full_address, record
 from dashboard.board import running_board
-from dashboard.parts.url_parameters import one_of
+from dashboard.lists.url_parameters import one_of
 from dashboard.watched_cluster import WatchedCluster
 from leases.domain.watched_times import ConnectionState
 from leases.wire.microtime import format_microtime, microtime_or_none
