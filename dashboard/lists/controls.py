@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from dashboard.lists.url_parameters import ListFilter
+from dashboard.lists.url_parameters import UrlState
 
 
 class Chip(msgspec.Struct, frozen=True):
@@ -42,7 +42,7 @@ class Pager(msgspec.Struct, frozen=True):
 class ListLinks:
     """The links of a list: `path` is that of its page."""
 
-    def __init__(self, path: str, wanted: ListFilter) -> None:
+    def __init__(self, path: str, wanted: UrlState) -> None:
         self.path, self.wanted = path, wanted
 
     def url(self, **changes: Any) -> str:

@@ -23,7 +23,7 @@ from dashboard.live.shared_drawings import (
     looks_alike,
 )
 from dashboard.pages.nodes import NodeGrid
-from dashboard.parts.lease_filter import LeaseFilter, read_filter, wants
+from dashboard.parts.lease_filter import LeaseFilter, wants
 from dashboard.parts.lease_row import numbers
 from dashboard.watched_cluster import Grouping
 from leases.domain.figures import is_in_trouble
@@ -178,7 +178,7 @@ def _read(query: str | None) -> LeaseFilter | None:
     if query is None:
         return None
     try:
-        return read_filter(QueryDict(query.removeprefix("?")))
+        return LeaseFilter.read(QueryDict(query.removeprefix("?")))
     except (BadFilter, SuspiciousOperation):  # or more parameters than Django reads
         return None
 

@@ -287,7 +287,7 @@ def holders(request: ClusterRequest, cluster: str) -> HttpResponse:
     now = request.cluster.as_of(clock.now())
     try:
         answer_as = responses.read_format(request)
-        wanted = holdings.read_holder_filter(request.GET)
+        wanted = holdings.HolderFilter.read(request.GET)
     except BadFilter as error:
         return _refuse(request, str(error))
     found = holdings.holdings_of(request.cluster.store).find(wanted, now)

@@ -22,7 +22,14 @@ from dashboard.board import running_board
 from dashboard.feed import Flappers
 from dashboard.lists import responses
 from dashboard.lists.controls import ListLinks
-from dashboard.lists.url_parameters import BadFilter, passed, read_moment, typed, write_moment
+from dashboard.lists.url_parameters import (
+    BadFilter,
+    Parameter,
+    passed,
+    read_moment,
+    typed,
+    write_moment,
+)
 from dashboard.parts import lease_filter
 from dashboard.parts.as_of import blind_at, why_blind
 from dashboard.parts.flapping import flappers_of
@@ -87,6 +94,13 @@ def _flapping(how: Flapping) -> dict[str, Any]:
         "hosts": how.hosts,
         "gap_seconds": how.gap_seconds,
     }
+
+
+class ListedLeases(lease_filter.LeaseFilter, frozen=True, kw_only=True):
+    """`at` is the instant of a past list."""
+
+    PARAMETERS = lease_filter.LeaseFilter.PARAMETERS | {"at": Parameter("at", read_moment)}
+    at: datetime | None = None
 
 
 MAX_MATCHES = 5000
@@ -321,7 +335,7 @@ def refuse_as_of(request: ClusterRequest, refused: BadFilter) -> HttpResponse:
     """Refuse an instant or a filter, and keep what was typed."""
     now, query = clock.now(), request.GET
     nothing = FoundAsOf(page=[], number=1, total=0, whole=True, phases={})
-    everything = lease_filter.LeaseFilter(at=now)
+    everything = ListedLeases(at=now)
     usual = board_as_of(request.path, everything, nothing, at=now, now=now, blind=None)
     kept = usual | {"at": typed(query, "at"), "wanted": lease_filter.typed_texts(query)}
     context = {"board": kept, "error": str(refused), "bad": refused.parameter}
@@ -356,7 +370,7 @@ def leases(request: ClusterRequest, cluster: str) -> HttpResponse:
     now = clock.now()
     try:
         answer_as = responses.read_format(request)
-        wanted = lease_filter.read_filter(request.GET)
+        wanted = ListedLeases.read(request.GET, now)
         if request.GET.get("at"):
             return leases_as_of(request, cluster, wanted, now=now, answer_as=answer_as)
     except BadFilter as error:

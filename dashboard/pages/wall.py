@@ -22,7 +22,7 @@ from dashboard.parts.formatting import counted, stopwatch
 from dashboard.parts.incident_line import IncidentLine, incident_line, said_cause
 from dashboard.parts.key_figures import Counts, calm, of_kind, unexcused
 from dashboard.parts.lease_controls import says
-from dashboard.parts.lease_filter import LeaseFilter, find, read_filter, wants
+from dashboard.parts.lease_filter import LeaseFilter, find, wants
 from dashboard.parts.lease_row import wall_tile
 from dashboard.watched_cluster import WatchedCluster
 from leases.domain.cause.incident import Incident
@@ -148,7 +148,7 @@ def wall(request: ClusterRequest, cluster: str) -> HttpResponse:
         "not_live_for": stopwatch(now - as_of),
     }
     try:
-        wanted = read_filter(request.GET)
+        wanted = LeaseFilter.read(request.GET)
     except BadFilter as error:
         return render(request, "wall/index.html", context | {"error": str(error)}, status=400)
     flappers, counts = flappers_of(cluster, as_of), store.counts()

@@ -7,23 +7,32 @@ from typing import Any
 from urllib.parse import urlencode
 
 import msgspec
-from django.http import HttpResponse, HttpResponseBase, QueryDict
+from django.http import HttpResponse, HttpResponseBase
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from dashboard import clock
 from dashboard.access.guards import ClusterRequest, viewer_required
-from dashboard.lists import responses, url_parameters
+from dashboard.lists import responses
 from dashboard.lists.controls import ListLinks
+from dashboard.lists.url_parameters import (
+    LIMIT,
+    PAGE,
+    BadFilter,
+    Parameter,
+    one_of,
+    typed,
+    words,
+    write_moment,
+)
 from dashboard.parts.answer_cache import AnswerCache
 from dashboard.parts.as_of import nobody_at
 from dashboard.parts.formatting import age, counted, span_of, when
 from dashboard.parts.incident_line import incident_line, incidents_between, incidents_url
 from dashboard.parts.lease_controls import KIND_LABELS
-from dashboard.parts.lease_filter import PAGE_SIZE
 from dashboard.parts.names import shown_name
 from dashboard.parts.page_links import lease_url_at, shown_time
-from dashboard.parts.time_range import StretchFilter, TimeRange, read_stretch, stretch_links, window
+from dashboard.parts.time_range import StretchFilter, TimeRange, stretch_links, window
 from leases.domain.figures import LONG_GAP_SECONDS
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
@@ -45,27 +54,15 @@ class RankingFilter(StretchFilter, frozen=True, kw_only=True):
     """No kinds mean all. The page has no playhead."""
 
     PARAMETERS = {
-        "since": "from", "until": "to", "kinds": "kind", "sort": "sort", "limit": "limit",
-        "page": "page",
-    }  # fmt: skip
+        **{name: StretchFilter.PARAMETERS[name] for name in ("range", "since", "until")},
+        "kinds": Parameter("kind", words, Kind),
+        "sort": Parameter("sort", one_of, SORTS),
+        "limit": LIMIT,
+        "page": PAGE,
+    }
+    range: str = USUAL_RANGE
     kinds: tuple[Kind, ...] = ()
     sort: str = BY_CHANGES
-
-
-def read_ranking_filter(query: QueryDict, now: datetime) -> RankingFilter:
-    """Raises BadFilter."""
-    name, since, until = read_stretch(query, now, USUAL_RANGE)
-    return RankingFilter(
-        range=name,
-        since=since,
-        until=until,
-        kinds=url_parameters.words(query, "kind", Kind),
-        sort=url_parameters.one_of(query, "sort", SORTS),
-        page=url_parameters.page_number(query),
-        limit=url_parameters.number(
-            query, "limit", default=PAGE_SIZE, largest=url_parameters.LARGEST_PAGE
-        ),
-    )
 
 
 AT_ONCE = 50  # Leases whose gaps are measured together
@@ -187,9 +184,9 @@ def stretch(request: ClusterRequest, cluster: str) -> HttpResponseBase:
     now = clock.now()
     try:
         answer_as = responses.read_format(request, FORMATS)
-        wanted = read_ranking_filter(request.GET, now)
+        wanted = RankingFilter.read(request.GET, now)
         shown = window(wanted, now)
-    except url_parameters.BadFilter as error:
+    except BadFilter as error:
         return _refuse(request, error, now)
     ranking = rank(request.cluster.store, wanted, shown)
     # Nothing is known after the cluster was last heard of: a gap does not grow there.
@@ -244,8 +241,8 @@ def _around(
         "clear_url": request.path,
         "kinds": [(kind.value, KIND_LABELS[kind], kind in wanted.kinds) for kind in Kind],
         "given": {
-            "from": url_parameters.write_moment(wanted.since),
-            "to": url_parameters.write_moment(wanted.until),
+            "from": write_moment(wanted.since),
+            "to": write_moment(wanted.until),
         },
         "sort": "" if wanted.sort == BY_CHANGES else wanted.sort,
         "says": _says(shown, now),
@@ -303,14 +300,12 @@ def _row(cluster: str, one: LeaseTotals, url: str, shown: TimeRange) -> dict[str
     }
 
 
-def _refuse(
-    request: ClusterRequest, refused: url_parameters.BadFilter, now: datetime
-) -> HttpResponse:
+def _refuse(request: ClusterRequest, refused: BadFilter, now: datetime) -> HttpResponse:
     error = str(refused)
     if request.GET.get("format") in ("json", "csv"):
         return responses.json({"error": error}, status=400)
-    usual = RankingFilter(range=USUAL_RANGE)
+    usual = RankingFilter()
     context = _around(request, usual, window(usual, now), now)
-    context["given"] = {name: url_parameters.typed(request.GET, name) for name in ("from", "to")}
+    context["given"] = {name: typed(request.GET, name) for name in ("from", "to")}
     context |= {"error": error, "bad": refused.parameter}
     return responses.page(request, *TEMPLATES, context, status=400)

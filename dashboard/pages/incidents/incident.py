@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 import msgspec
 from django import forms
 from django.contrib import messages
-from django.http import Http404, HttpResponse, HttpResponseBase, QueryDict
+from django.http import Http404, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
@@ -22,10 +22,11 @@ from dashboard.lists import responses
 from dashboard.lists.controls import ListLinks
 from dashboard.lists.url_parameters import (
     MAX_PAGE_NUMBER,
+    PAGE,
     BadFilter,
     ListFilter,
+    Parameter,
     number,
-    page_number,
     write_moment,
 )
 from dashboard.pages.incidents.evidence import (
@@ -88,15 +89,9 @@ _SAME = 0.5  # seconds between two ways to measure one gap
 class StoryPage(ListFilter, frozen=True, kw_only=True):
     """`page` is that of the affected Leases, `changes` that of the changes."""
 
-    PARAMETERS = {"page": "page", "changes": "changes"}
+    PARAMETERS = {"page": PAGE, "changes": Parameter("changes", number, MAX_PAGE_NUMBER)}
     changes: int = 1
     limit: int = AFFECTED
-
-
-def read_story_page(query: QueryDict) -> StoryPage:
-    """Raises BadFilter."""
-    changes = number(query, "changes", default=1, largest=MAX_PAGE_NUMBER)
-    return StoryPage(page=page_number(query), changes=changes)
 
 
 def story_context(
@@ -208,7 +203,7 @@ def incident(request: ClusterRequest, cluster: str, incident: str) -> HttpRespon
     now = clock.now()
     try:
         answer_as = responses.read_format(request, FORMATS)
-        shown = read_story_page(request.GET)
+        shown = StoryPage.read(request.GET)
     except BadFilter as error:
         return _refuse(request, error)
     stored = find_incidents.incident_of(cluster, incident)

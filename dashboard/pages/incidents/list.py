@@ -14,14 +14,14 @@ from dashboard.lists import responses
 from dashboard.lists.controls import Chip, ListLinks
 from dashboard.lists.url_parameters import (
     LARGEST_PAGE,
+    LIMIT,
     BadFilter,
     ListFilter,
+    Parameter,
     for_input,
-    number,
     one_of,
     quoted,
     read_moment,
-    text,
     true_or_false,
     typed,
     words,
@@ -57,10 +57,17 @@ class IncidentFilter(ListFilter, frozen=True, kw_only=True):
     """
 
     PARAMETERS = {
-        "causes": "cause", "namespace": "namespace", "lease": "lease", "holder": "holder",
-        "range": "range", "since": "from", "until": "to", "going_on": "going_on",
-        "limit": "limit", "before": "before",
-    }  # fmt: skip
+        "causes": Parameter("cause", words, Cause),
+        "namespace": Parameter("namespace"),
+        "lease": Parameter("lease"),
+        "holder": Parameter("holder"),
+        "range": Parameter("range", one_of, ("", *RANGES)),
+        "since": Parameter("from", read_moment),
+        "until": Parameter("to", read_moment),
+        "going_on": Parameter("going_on", true_or_false),
+        "limit": LIMIT,
+        "before": Parameter("before"),
+    }
     causes: tuple[Cause, ...] = ()
     namespace: str = ""
     lease: str = ""
@@ -77,31 +84,15 @@ class IncidentFilter(ListFilter, frozen=True, kw_only=True):
         """Whether it asks for the newest incidents of all kinds."""
         return self.replace(limit=PAGE_SIZE) == IncidentFilter()
 
+    def check(self) -> None:
+        if self.since is not None and self.until is not None and self.until <= self.since:
+            raise BadFilter("to must be later than from.")
+
     def first(self, now: datetime) -> datetime | None:
         """From when on an incident must have gone on, with the range applied."""
         if not self.range:
             return self.since
         return max(filter(None, (self.since, now - RANGES[self.range])))
-
-
-def read_incident_filter(query: QueryDict, now: datetime) -> IncidentFilter:
-    """A time of day means the last one before `to` or now. Raises BadFilter."""
-    until = read_moment(query.get("to", ""), "to", now)
-    since = read_moment(query.get("from", ""), "from", until or now)
-    if since is not None and until is not None and until <= since:
-        raise BadFilter("to must be later than from.")
-    return IncidentFilter(
-        causes=words(query, "cause", Cause),
-        namespace=text(query, "namespace"),
-        lease=text(query, "lease"),
-        holder=text(query, "holder"),
-        range=one_of(query, "range", ("", *RANGES)),
-        since=since,
-        until=until,
-        going_on=true_or_false(query, "going_on"),
-        limit=number(query, "limit", default=PAGE_SIZE, largest=LARGEST_PAGE),
-        before=text(query, "before"),
-    )
 
 
 RANGE_LABELS = {"": "All times"} | {
@@ -307,7 +298,7 @@ def incidents(request: ClusterRequest, cluster: str) -> HttpResponseBase:
     now = clock.now()
     try:
         answer_as = responses.read_format(request, FORMATS)
-        wanted = read_incident_filter(request.GET, now)
+        wanted = IncidentFilter.read(request.GET, now)
         if answer_as == "csv":
             return _csv(request, wanted, now)
         counts = count_incidents(cluster, **_scope(wanted, now))

@@ -13,9 +13,9 @@ from django.views.decorators.http import require_safe
 
 from dashboard import clock
 from dashboard.access.guards import ClusterRequest, viewer_required
-from dashboard.lists import responses
+from dashboard.lists import responses, url_parameters
 from dashboard.lists.controls import ListLinks
-from dashboard.lists.url_parameters import LARGEST_PAGE, BadFilter, ListFilter, number, page_number
+from dashboard.lists.url_parameters import BadFilter, ListFilter
 from dashboard.parts.answer_cache import AnswerCache
 from dashboard.parts.formatting import age, counted, seconds, when
 from dashboard.parts.key_figures import Calm
@@ -219,7 +219,7 @@ TEMPLATES = ("incidents/near_misses.html", "incidents/_near_misses.html")
 class NearMissFilter(ListFilter, frozen=True, kw_only=True):
     """A page of the list."""
 
-    PARAMETERS = {"limit": "limit", "page": "page"}
+    PARAMETERS = {"limit": url_parameters.LIMIT, "page": url_parameters.PAGE}
     limit: int = PAGE_SIZE
 
 
@@ -230,10 +230,7 @@ def near_misses_page(request: ClusterRequest, cluster: str) -> HttpResponse:
     now = clock.now()
     try:
         answer_as = responses.read_format(request)
-        wanted = NearMissFilter(
-            page=page_number(request.GET),
-            limit=number(request.GET, "limit", default=PAGE_SIZE, largest=LARGEST_PAGE),
-        )
+        wanted = NearMissFilter.read(request.GET)
     except BadFilter as error:
         if request.GET.get("format") == "json":
             return responses.json({"error": str(error)}, status=400)

@@ -192,8 +192,8 @@ def timeline(request: ClusterRequest, cluster: str) -> HttpResponse:
     try:
         answer_as = responses.read_format(request)
         watched = None if answer_as == "json" else watched_since(cluster)
-        wanted = time_range.read_timeline_filter(
-            request.GET, now, usual=time_range.range_for(watched, now)
+        wanted = time_range.TimelineFilter.read(
+            request.GET, now, range=time_range.range_for(watched, now)
         )
         shown = time_range.window(wanted, now, watched=watched)
     except BadFilter as error:
