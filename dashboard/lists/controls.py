@@ -50,9 +50,10 @@ class ListLinks:
         query = self.wanted.replace(**{"page": 1, **changes}).query()
         return f"{self.path}?{query}" if query else self.path
 
-    def json_url(self, **changes: Any) -> str:
-        pairs = self.wanted.replace(**changes).pairs()
-        return f"{self.path}?{urlencode([*pairs, ('format', 'json')])}"
+    def url_as(self, answer_as: str, **changes: Any) -> str:
+        """The list in another format, with another choice, from its first page on."""
+        pairs = self.wanted.replace(**{"page": 1, **changes}).pairs()
+        return f"{self.path}?{urlencode([*pairs, ('format', answer_as)])}"
 
     def chip(self, label: str, field: str, value: Any, **changes: Any) -> Chip:
         """The choice of one value."""

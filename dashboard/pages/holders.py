@@ -210,7 +210,7 @@ def holder_board(
         "says": _says(wanted),
         "pager": links.pager(found.number, found.total),
         "clear_url": path,
-        "json_url": links.json_url(page=1),
+        "json_url": links.url_as("json"),
     }
 
 

@@ -274,7 +274,7 @@ def board_as_of(
         "pager": links.pager(found.number, found.total),
         "path": path,
         "now_url": links.url(at=None),
-        "json_url": links.json_url(page=1),
+        "json_url": links.url_as("json"),
     }
 
 
@@ -353,7 +353,7 @@ def _json(
 ) -> HttpResponse:
     next_url = None
     if found.number * wanted.limit < found.total:
-        path = ListLinks(request.path, wanted).json_url(page=found.number + 1)
+        path = ListLinks(request.path, wanted).url_as("json", page=found.number + 1)
         next_url = request.build_absolute_uri(path)
     items = [item_as_of(request.cluster.name, state, at, watched=watched) for state in found.page]
     return responses.items(items, total=found.total, next_url=next_url, now=now)

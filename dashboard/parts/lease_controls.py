@@ -69,7 +69,7 @@ def board(
         "says": says(wanted),
         "pager": links.pager(found.number, found.total),
         "clear_url": path,
-        "json_url": links.json_url(page=1),
+        "json_url": links.url_as("json"),
     }
 
 

@@ -387,7 +387,7 @@ def _json(
     request: ClusterRequest, wanted: IncidentFilter, total: int, now: datetime
 ) -> HttpResponse:
     found, older = _find(request.cluster.name, wanted, now, going_on=_state(wanted))
-    url = IncidentLinks(request.path, wanted).json_url(before=older) if older else ""
+    url = IncidentLinks(request.path, wanted).url_as("json", before=older) if older else ""
     return responses.items(
         [incident_item(one.incident, one.changes) for one in found],
         total=total,

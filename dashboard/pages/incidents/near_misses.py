@@ -248,7 +248,7 @@ def near_misses_page(request: ClusterRequest, cluster: str) -> HttpResponse:
     context = {
         "misses": [near_miss_line(cluster, one, now) for one in found[rows]],
         "pager": links.pager(page, len(found)),
-        "json_url": links.json_url(),
+        "json_url": links.url_as("json", page=wanted.page),
         "calm": none_near(request.cluster, now),
     }
     return responses.page(request, *TEMPLATES, context, query=wanted.query())

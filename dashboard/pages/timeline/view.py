@@ -61,7 +61,7 @@ def timeline_links(
         "now": links.url(since=None, until=None, at=None),
         "pager": links.pager(chosen.number, chosen.total),
         "clear": path,
-        "json": links.json_url(),
+        "json": links.url_as("json", page=wanted.page),
     }
 
 
@@ -306,7 +306,7 @@ def _json(
 ) -> HttpResponse:
     next_url = None
     if lanes.chosen.number * wanted.limit < lanes.chosen.total:
-        path = ListLinks(request.path, wanted).json_url(page=lanes.chosen.number + 1)
+        path = ListLinks(request.path, wanted).url_as("json", page=lanes.chosen.number + 1)
         next_url = request.build_absolute_uri(path)
     cluster = request.cluster.name
     return responses.items(
