@@ -24,7 +24,7 @@ CONTENT_TYPES = {CSV: "text/csv; charset=utf-8", NDJSON: "application/x-ndjson"}
 ROWS_AT_ONCE = 2000
 
 
-class Found(msgspec.Struct, Generic[R], frozen=True):
+class ListPage(msgspec.Struct, Generic[R], frozen=True):
     """One page. `older` is the cursor of the next one, if pages have no numbers; `more` is what a
     list needs beside its rows."""
 
@@ -62,11 +62,11 @@ class List(Generic[W, R]):
 
     # What a list says of itself.
 
-    def find(self) -> Found[R]:
+    def find(self) -> ListPage[R]:
         """The wanted page. Raises BadFilter."""
         raise NotImplementedError
 
-    def page(self, found: Found[R]) -> Json:
+    def page(self, found: ListPage[R]) -> Json:
         """The context of the templates."""
         raise NotImplementedError
 
@@ -101,7 +101,7 @@ class List(Generic[W, R]):
         """What an address of this page has behind its question mark."""
         return self.wanted.query()
 
-    def next_url(self, found: Found[R]) -> str | None:
+    def next_url(self, found: ListPage[R]) -> str | None:
         """The URL of the next page of JSON; None on the last one."""
         if found.number * self.wanted.limit >= found.total:
             return None
@@ -133,15 +133,15 @@ class List(Generic[W, R]):
         context = self.page(found)
         return responses.page(self.request, *self.templates, context, query=self.query())
 
-    def paginated(self, rows: QuerySet[Any]) -> Found[R]:
+    def paginated(self, rows: QuerySet[Any]) -> ListPage[R]:
         """The wanted page of a table, or the last one; `more` is Django's page."""
         page: Page[Any] = Paginator(rows, self.wanted.limit).get_page(self.wanted.page)
-        return Found(list(page.object_list), page.paginator.count, page.number, more=page)
+        return ListPage(list(page.object_list), page.paginator.count, page.number, more=page)
 
-    def cut(self, rows: Sequence[R]) -> Found[R]:
+    def cut(self, rows: Sequence[R]) -> ListPage[R]:
         """The wanted page of all rows, or the last one."""
         number, place = self.wanted.page_of(len(rows))
-        return Found(rows[place], len(rows), number)
+        return ListPage(rows[place], len(rows), number)
 
     def _file(self, answer_as: str) -> HttpResponseBase:
         rows = self.every()
@@ -194,7 +194,7 @@ class Trail(List[W, R]):
         """What the form offers."""
         raise NotImplementedError
 
-    def find(self) -> Found[R]:
+    def find(self) -> ListPage[R]:
         return self.paginated(self.matching())
 
     def every(self) -> Iterable[R]:
@@ -206,7 +206,7 @@ class Trail(List[W, R]):
     def query(self) -> str:
         return self._whole.query()
 
-    def page(self, found: Found[R]) -> Json:
+    def page(self, found: ListPage[R]) -> Json:
         return self._controls() | {"lines": list(map(self.line, found.rows)), "page": found.more}
 
     def refused(self) -> Json:
