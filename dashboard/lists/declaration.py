@@ -24,7 +24,7 @@ CONTENT_TYPES = {CSV: "text/csv; charset=utf-8", NDJSON: "application/x-ndjson"}
 ROWS_AT_ONCE = 2000
 
 
-class ListPage(msgspec.Struct, Generic[R], frozen=True):
+class FoundRows(msgspec.Struct, Generic[R], frozen=True):
     """One page. `older` is the cursor of the next one, if pages have no numbers; `more` is what a
     list needs beside its rows."""
 
@@ -33,6 +33,13 @@ class ListPage(msgspec.Struct, Generic[R], frozen=True):
     number: int = 1
     older: str = ""
     more: Any = None
+
+
+def csv_lines(fields: Iterable[str], rows: Iterable[Json]) -> Iterator[str]:
+    """A header and one line for each row, safe for spreadsheets."""
+    yield ",".join(fields) + "\r\n"
+    for row in rows:
+        yield ",".join(map(csv_cell, row.values())) + "\r\n"
 
 
 class List(Generic[W, R]):
@@ -59,14 +66,15 @@ class List(Generic[W, R]):
 
     def __init__(self, request: ClusterRequest) -> None:
         self.request, self.now, self.wanted = request, clock.now(), self.reads()
+        self.answer_as = ""
 
     # What a list says of itself.
 
-    def find(self) -> ListPage[R]:
+    def find(self) -> FoundRows[R]:
         """The wanted page. Raises BadFilter."""
         raise NotImplementedError
 
-    def page(self, found: ListPage[R]) -> Json:
+    def page(self, found: FoundRows[R]) -> Json:
         """The context of the templates."""
         raise NotImplementedError
 
@@ -101,7 +109,7 @@ class List(Generic[W, R]):
         """What an address of this page has behind its question mark."""
         return self.wanted.query()
 
-    def next_url(self, found: ListPage[R]) -> str | None:
+    def next_url(self, found: FoundRows[R]) -> str | None:
         """The URL of the next page of JSON; None on the last one."""
         if found.number * self.wanted.limit >= found.total:
             return None
@@ -115,14 +123,14 @@ class List(Generic[W, R]):
         """As a page, as its part, as JSON, or as a file of all rows."""
         query = self.request.GET
         try:
-            answer_as = responses.read_format(self.request, (*responses.FORMATS, *self.files))
+            self.answer_as = responses.read_format(self.request, (*responses.FORMATS, *self.files))
             self.wanted = self.reads.read(query, self.now, **self.defaults())
-            if answer_as in CONTENT_TYPES:
-                return self._file(answer_as)
+            if self.answer_as in CONTENT_TYPES:
+                return self._file()
             found = self.find()
         except BadFilter as refused:
             return self._refuse(refused)
-        if answer_as == "json":
+        if self.answer_as == "json":
             return responses.items(
                 [self.item(row) for row in found.rows],
                 total=found.total,
@@ -133,35 +141,27 @@ class List(Generic[W, R]):
         context = self.page(found)
         return responses.page(self.request, *self.templates, context, query=self.query())
 
-    def paginated(self, rows: QuerySet[Any]) -> ListPage[R]:
+    def paginated(self, rows: QuerySet[Any]) -> FoundRows[R]:
         """The wanted page of a table, or the last one; `more` is Django's page."""
         page: Page[Any] = Paginator(rows, self.wanted.limit).get_page(self.wanted.page)
-        return ListPage(list(page.object_list), page.paginator.count, page.number, more=page)
+        return FoundRows(list(page.object_list), page.paginator.count, page.number, more=page)
 
-    def cut(self, rows: Sequence[R]) -> ListPage[R]:
+    def cut(self, rows: Sequence[R]) -> FoundRows[R]:
         """The wanted page of all rows, or the last one."""
         number, place = self.wanted.page_of(len(rows))
-        return ListPage(rows[place], len(rows), number)
+        return FoundRows(rows[place], len(rows), number)
 
-    def _file(self, answer_as: str) -> HttpResponseBase:
+    def _file(self) -> HttpResponseBase:
         rows = self.every()
         return responses.stream(
             self.request,
-            self._csv(rows) if answer_as == CSV else self._ndjson(rows),
-            content_type=CONTENT_TYPES[answer_as],
-            filename=f"{self.file_name()}.{answer_as}",
+            csv_lines(self.fields, map(self.cells, rows))
+            if self.answer_as == CSV
+            else (msgspec.json.encode(self.item(row)).decode() + "\n" for row in rows),
+            content_type=CONTENT_TYPES[self.answer_as],
+            filename=f"{self.file_name()}.{self.answer_as}",
             permission=self.permission,
         )
-
-    def _csv(self, rows: Iterable[R]) -> Iterator[str]:
-        """A header and one line for each row, safe for spreadsheets."""
-        yield ",".join(self.fields) + "\r\n"
-        for row in rows:
-            yield ",".join(map(csv_cell, self.cells(row).values())) + "\r\n"
-
-    def _ndjson(self, rows: Iterable[R]) -> Iterator[str]:
-        for row in rows:
-            yield msgspec.json.encode(self.item(row)).decode() + "\n"
 
     def _refuse(self, refused: BadFilter) -> HttpResponse:
         """In a sentence: as JSON to a program, beside what was typed to a person."""
@@ -194,7 +194,7 @@ class Trail(List[W, R]):
         """What the form offers."""
         raise NotImplementedError
 
-    def find(self) -> ListPage[R]:
+    def find(self) -> FoundRows[R]:
         return self.paginated(self.matching())
 
     def every(self) -> Iterable[R]:
@@ -206,7 +206,7 @@ class Trail(List[W, R]):
     def query(self) -> str:
         return self._whole.query()
 
-    def page(self, found: ListPage[R]) -> Json:
+    def page(self, found: FoundRows[R]) -> Json:
         return self._controls() | {"lines": list(map(self.line, found.rows)), "page": found.more}
 
     def refused(self) -> Json:

@@ -14,7 +14,7 @@ from dashboard.access.guards import ClusterRequest, viewer_required
 from dashboard.charts.lanes import Spell, spells
 from dashboard.charts.time_axis import Scale
 from dashboard.lists.controls import Chip, ListLinks
-from dashboard.lists.declaration import List, ListPage
+from dashboard.lists.declaration import FoundRows, List
 from dashboard.lists.url_parameters import typed
 from dashboard.parts import holdings, names
 from dashboard.parts.change_sentence import feed_reached
@@ -288,14 +288,14 @@ class Holders(List[holdings.HolderFilter, holdings.HolderSummary]):
     def as_of(self) -> datetime:
         return self.request.cluster.as_of(self.now)
 
-    def find(self) -> ListPage[holdings.HolderSummary]:
+    def find(self) -> FoundRows[holdings.HolderSummary]:
         self.found = holdings.holdings_of(self.request.cluster.store).find(self.wanted, self.as_of)
-        return ListPage(self.found.page, self.found.total, self.found.number)
+        return FoundRows(self.found.page, self.found.total, self.found.number)
 
     def item(self, row: holdings.HolderSummary) -> dict[str, Any]:
         return holder_item(self.request.cluster.name, row, held=self.found.figures.held)
 
-    def page(self, found: ListPage[holdings.HolderSummary]) -> dict[str, Any]:
+    def page(self, found: FoundRows[holdings.HolderSummary]) -> dict[str, Any]:
         cluster, now = self.request.cluster.name, self.as_of
         scale = Scale(now - RANGES[self.wanted.range], now)
         keys = drawn_leases(found.rows)

@@ -1,17 +1,16 @@
 """The list of incidents, as a page, JSON or CSV."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from django.http import HttpResponse, HttpResponseBase, QueryDict
+from django.http import HttpResponseBase
 from django.views.decorators.http import require_safe
 
-from dashboard import clock
 from dashboard.access.guards import ClusterRequest, viewer_required
-from dashboard.lists import responses
 from dashboard.lists.controls import Chip, ListLinks
+from dashboard.lists.declaration import FoundRows, List
 from dashboard.lists.url_parameters import (
     LARGEST_PAGE,
     LIMIT,
@@ -23,7 +22,6 @@ from dashboard.lists.url_parameters import (
     quoted,
     read_moment,
     true_or_false,
-    typed,
     words,
     write_moment,
 )
@@ -40,7 +38,6 @@ from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.watched_times import ConnectionState
 from leases.history import find_changes
-from leases.history.export import csv_cell
 from leases.history.find_changes import BadCursor
 from leases.history.find_incidents import StoredIncident, count_incidents, cursor_of, find_incidents
 from leases.history.indexed_search import HistoryFilter
@@ -144,9 +141,9 @@ class IncidentLinks(ListLinks):
         ]
 
 
-def incident_board(path: str, wanted: IncidentFilter, counts: Counts) -> dict[str, Any]:
-    """Make the controls of the page at `path`."""
-    links = IncidentLinks(path, wanted)
+def incident_board(links: IncidentLinks, counts: Counts) -> dict[str, Any]:
+    """Make the controls of the page."""
+    wanted = links.wanted
     going_on = links.going_on(counts)
     return {
         "namespace": wanted.namespace,
@@ -165,22 +162,10 @@ def incident_board(path: str, wanted: IncidentFilter, counts: Counts) -> dict[st
         "says": _says(wanted),
         "newest_url": links.url() if wanted.before else "",
         "going_on_url": links.url(going_on="true"),
-        "clear_url": path,
-        "csv_url": _as(links, "csv"),
-        "json_url": _as(links, "json"),
+        "clear_url": links.path,
+        "csv_url": links.url_as("csv", before=""),
+        "json_url": links.url_as("json", before=""),
     }
-
-
-def typed_board(path: str, query: QueryDict) -> dict[str, Any]:
-    """The controls of a refused filter, with what was typed."""
-    typed_in = {name: typed(query, name) for name in ("namespace", "lease", "holder", "range")}
-    ends = {"since": typed(query, "from"), "until": typed(query, "to")}
-    return incident_board(path, IncidentFilter(), {}) | typed_in | ends
-
-
-def _as(links: IncidentLinks, answer_as: str) -> str:
-    url = links.url()
-    return f"{url}{'&' if '?' in url else '?'}format={answer_as}"
 
 
 def _says(wanted: IncidentFilter) -> str:
@@ -261,18 +246,13 @@ def incident_item(incident: Incident, changes: int) -> dict[str, Any]:
     }
 
 
-def as_csv(found: Iterable[tuple[Incident, int]]) -> Iterator[str]:
-    """A header and one line per incident. Lists are separated by spaces, evidence by line."""
-    yield ",".join(FIELDS) + "\r\n"
-    for incident, changes in found:
-        item = incident_item(incident, changes) | {
-            "leases": " ".join(map(str, incident.leases)),
-            "hosts": " ".join(incident.hosts),
-            "evidence": " | ".join(
-                f"{one.source.value}: {one.sentence}" for one in incident.evidence
-            ),
-        }
-        yield ",".join(csv_cell(item[name]) for name in FIELDS) + "\r\n"
+def incident_cells(incident: Incident, changes: int) -> dict[str, Any]:
+    """The same for CSV: lists are separated by spaces, evidence by lines."""
+    return incident_item(incident, changes) | {
+        "leases": " ".join(map(str, incident.leases)),
+        "hosts": " ".join(incident.hosts),
+        "evidence": " | ".join(f"{one.source.value}: {one.sentence}" for one in incident.evidence),
+    }
 
 
 def file_name(incident: Incident) -> str:
@@ -285,149 +265,131 @@ def _lease_item(key: ObjectName) -> dict[str, str]:
     return {"namespace": key.namespace, "name": key.name}
 
 
-FORMATS = ("", "html", "json", "csv")
-TEMPLATES = ("incidents/index.html", "incidents/_rows.html")
 NEAREST = 5  # near misses beside the list
 MAX_NAMESPACES = 500  # offered; any other can be typed
 
 
-@require_safe
-@viewer_required
-def incidents(request: ClusterRequest, cluster: str) -> HttpResponseBase:
+class IncidentList(List[IncidentFilter, StoredIncident]):
     """Those that go on first, then the newest; JSON and CSV are the newest first."""
-    now = clock.now()
-    try:
-        answer_as = responses.read_format(request, FORMATS)
-        wanted = IncidentFilter.read(request.GET, now)
-        if answer_as == "csv":
-            return _csv(request, wanted, now)
-        counts = count_incidents(cluster, **_scope(wanted, now))
-        board = incident_board(request.path, wanted, counts)
-        if answer_as == "json":
-            return _json(request, wanted, board["total"], now)
-        found, older = _page(cluster, wanted, now)
-    except BadFilter as error:
-        return _refuse(request, error)
-    as_of = request.cluster.as_of(now)
-    context: dict[str, Any] = {
-        "board": board,
-        "lines": [incident_line(one.incident, as_of) for one in found],
-        "older_url": _older(request.path, wanted, older),
-        "calm": None if found else no_incident(request.cluster, now),
-        "plain": wanted.plain,
-        **_beside(request, now),
-    }
-    return responses.page(request, *TEMPLATES, context, query=wanted.query())
 
+    name = "incidents"
+    reads = IncidentFilter
+    templates = ("incidents/index.html", "incidents/_rows.html")
+    files = ("csv",)
+    fields = FIELDS
+    shows_now = True
+    forms_ask_files = True
 
-def _beside(request: ClusterRequest, now: datetime) -> dict[str, Any]:
-    """What does not depend on the filter."""
-    misses, cluster = near_misses(request.cluster, now), request.cluster.name
-    return {
-        "misses": [near_miss_line(cluster, one, now) for one in misses[:NEAREST]],
-        "more_misses": max(0, len(misses) - NEAREST),
-        "none_near": none_near(request.cluster, now),
-        "confidences": [
-            (cause_view(Cause.UNKNOWN, confidence), meaning)
-            for confidence, meaning in CONFIDENCE_MEANINGS.items()
-        ],
-        "namespaces": request.cluster.store.namespaces()[:MAX_NAMESPACES],
-    }
+    @property
+    def links(self) -> IncidentLinks:
+        return IncidentLinks(self.request.path, self.wanted)
 
+    def find(self) -> FoundRows[StoredIncident]:
+        """JSON is one list; the page begins with the incidents that go on."""
+        wanted, one_list = self.wanted, self.wanted.going_on or self.answer_as == "json"
+        counts = count_incidents(self.request.cluster.name, **self._scope())
+        board = incident_board(self.links, counts)
+        found, older = self._find(wanted, self._state if one_list else False)
+        if not one_list and not wanted.before:
+            found = [*self._find(wanted, going_on=True)[0], *found]
+        return FoundRows(found, board["total"], older=older, more=board)
 
-def _scope(wanted: IncidentFilter, now: datetime) -> dict[str, Any]:
-    """The filter without its causes and states, which the counts tell apart."""
-    return {
-        "namespace": wanted.namespace or None,
-        "lease": wanted.lease or None,
-        "holder": wanted.holder or None,
-        "since": wanted.first(now),
-        "until": wanted.until,
-    }
-
-
-def _find(
-    cluster: str, wanted: IncidentFilter, now: datetime, *, going_on: bool | None
-) -> tuple[list[StoredIncident], str]:
-    """A page of incidents, newest first, and the cursor of the next page. Raises BadFilter."""
-    try:
-        found = find_incidents(
-            cluster,
-            causes=wanted.causes,
-            **_scope(wanted, now),
-            going_on=going_on,
-            limit=wanted.limit + 1,
-            before=wanted.before or None,
-        )
-    except BadCursor as error:
-        raise BadFilter(
-            f"before cannot be {quoted(wanted.before)}: it is not a page of these incidents. "
-            "Start again without it."
-        ) from error
-    page = found[: wanted.limit]
-    return page, cursor_of(page[-1]) if len(found) > len(page) else ""
-
-
-def _page(cluster: str, wanted: IncidentFilter, now: datetime) -> tuple[list[StoredIncident], str]:
-    """As `_find`; without a choice, the first page begins with those that go on."""
-    if wanted.going_on:
-        return _find(cluster, wanted, now, going_on=wanted.going_on == "true")
-    over, older = _find(cluster, wanted, now, going_on=False)
-    if wanted.before:
-        return over, older
-    going_on, _ = _find(cluster, wanted, now, going_on=True)
-    return [*going_on, *over], older
-
-
-def _older(path: str, wanted: IncidentFilter, cursor: str) -> str:
-    return IncidentLinks(path, wanted).url(before=cursor) if cursor else ""
-
-
-def _json(
-    request: ClusterRequest, wanted: IncidentFilter, total: int, now: datetime
-) -> HttpResponse:
-    found, older = _find(request.cluster.name, wanted, now, going_on=_state(wanted))
-    url = IncidentLinks(request.path, wanted).url_as("json", before=older) if older else ""
-    return responses.items(
-        [incident_item(one.incident, one.changes) for one in found],
-        total=total,
-        next_url=request.build_absolute_uri(url) if url else None,
-        now=now,
-        known=request.cluster,
-    )
-
-
-def _csv(request: ClusterRequest, wanted: IncidentFilter, now: datetime) -> HttpResponseBase:
-    """All that match, newest first."""
-
-    def found() -> Iterator[tuple[Incident, int]]:
-        at = wanted.replace(limit=LARGEST_PAGE, before="")
+    def every(self) -> Iterator[StoredIncident]:
+        """All that match, newest first."""
+        at = self.wanted.replace(limit=LARGEST_PAGE, before="")
         while True:
-            page, older = _find(request.cluster.name, at, now, going_on=_state(wanted))
-            yield from ((one.incident, one.changes) for one in page)
+            page, older = self._find(at, self._state)
+            yield from page
             if not older:
                 return
             at = at.replace(before=older)
 
-    name = f"{request.cluster.name}-incidents-{now:%Y%m%dT%H%M%SZ}.csv"
-    return responses.stream(
-        request, as_csv(found()), content_type="text/csv; charset=utf-8", filename=name
-    )
+    def file_name(self) -> str:
+        return f"{self.request.cluster.name}-incidents-{self.now:%Y%m%dT%H%M%SZ}"
+
+    def item(self, row: StoredIncident) -> dict[str, Any]:
+        return incident_item(row.incident, row.changes)
+
+    def cells(self, row: StoredIncident) -> dict[str, Any]:
+        return incident_cells(row.incident, row.changes)
+
+    def next_url(self, found: FoundRows[StoredIncident]) -> str | None:
+        url = self.links.url_as("json", before=found.older) if found.older else None
+        return url and self.request.build_absolute_uri(url)
+
+    def page(self, found: FoundRows[StoredIncident]) -> dict[str, Any]:
+        cluster = self.request.cluster
+        as_of = cluster.as_of(self.now)
+        return {
+            "board": found.more,
+            "lines": [incident_line(one.incident, as_of) for one in found.rows],
+            "older_url": self.links.url(before=found.older) if found.older else "",
+            "calm": None if found.rows else no_incident(cluster, self.now),
+            "plain": self.wanted.plain,
+            **self._beside(),
+        }
+
+    def refused(self) -> dict[str, Any]:
+        """The controls with what was typed."""
+        asked = self.reads.typed(self.request.GET)
+        kept = {name: asked[name] for name in ("namespace", "lease", "holder", "range")}
+        ends = {"since": asked["from"], "until": asked["to"]}
+        return {"board": incident_board(self.links, {}) | kept | ends, **self._beside()}
+
+    def _beside(self) -> dict[str, Any]:
+        """What does not depend on the filter."""
+        cluster = self.request.cluster
+        misses = near_misses(cluster, self.now)
+        return {
+            "misses": [near_miss_line(cluster.name, one, self.now) for one in misses[:NEAREST]],
+            "more_misses": max(0, len(misses) - NEAREST),
+            "none_near": none_near(cluster, self.now),
+            "confidences": [
+                (cause_view(Cause.UNKNOWN, confidence), meaning)
+                for confidence, meaning in CONFIDENCE_MEANINGS.items()
+            ],
+            "namespaces": cluster.store.namespaces()[:MAX_NAMESPACES],
+        }
+
+    @property
+    def _state(self) -> bool | None:
+        """Those that go on, those that are over, or both."""
+        return self.wanted.going_on == "true" if self.wanted.going_on else None
+
+    def _scope(self) -> dict[str, Any]:
+        """The filter without its causes and states, which the counts tell apart."""
+        return {
+            "namespace": self.wanted.namespace or None,
+            "lease": self.wanted.lease or None,
+            "holder": self.wanted.holder or None,
+            "since": self.wanted.first(self.now),
+            "until": self.wanted.until,
+        }
+
+    def _find(
+        self, wanted: IncidentFilter, going_on: bool | None
+    ) -> tuple[list[StoredIncident], str]:
+        """A page of incidents, newest first, and the cursor of the next page. Raises BadFilter."""
+        try:
+            found = find_incidents(
+                self.request.cluster.name,
+                causes=wanted.causes,
+                **self._scope(),
+                going_on=going_on,
+                limit=wanted.limit + 1,
+                before=wanted.before or None,
+            )
+        except BadCursor as error:
+            raise BadFilter(
+                f"before cannot be {quoted(wanted.before)}: it is not a page of these incidents. "
+                "Start again without it."
+            ) from error
+        page = found[: wanted.limit]
+        return page, cursor_of(page[-1]) if len(found) > len(page) else ""
 
 
-def _state(wanted: IncidentFilter) -> bool | None:
-    return wanted.going_on == "true" if wanted.going_on else None
-
-
-def _refuse(request: ClusterRequest, refused: BadFilter) -> HttpResponse:
-    error, query = str(refused), request.GET
-    by_form = query.get("format") == "csv" and "text/html" in request.headers.get("Accept", "")
-    if query.get("format") not in (None, "", "html") and not by_form:
-        return responses.json({"error": error}, status=400)
-    context = {
-        "board": typed_board(request.path, query),
-        "error": error,
-        "bad": refused.parameter,
-        **_beside(request, clock.now()),
-    }
-    return responses.page(request, *TEMPLATES, context, status=400)
+@require_safe
+@viewer_required
+def incidents(request: ClusterRequest, _cluster: str) -> HttpResponseBase:
+    """The list as a page, JSON, or all of it as CSV."""
+    return IncidentList(request).answer()

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_safe
 
 from dashboard.access.guards import ClusterRequest, viewer_required
 from dashboard.lists import url_parameters
-from dashboard.lists.declaration import List, ListPage
+from dashboard.lists.declaration import FoundRows, List
 from dashboard.lists.url_parameters import ListFilter
 from dashboard.parts.answer_cache import AnswerCache
 from dashboard.parts.formatting import age, counted, seconds, when
@@ -226,13 +226,13 @@ class NearMisses(List[NearMissFilter, NearMiss]):
     shows_now = True
     draws_unknown_formats = True
 
-    def find(self) -> ListPage[NearMiss]:
+    def find(self) -> FoundRows[NearMiss]:
         return self.cut(near_misses(self.request.cluster, self.now))
 
     def item(self, row: NearMiss) -> dict[str, Any]:
         return near_miss_item(self.request.cluster.name, row)
 
-    def page(self, found: ListPage[NearMiss]) -> dict[str, Any]:
+    def page(self, found: FoundRows[NearMiss]) -> dict[str, Any]:
         cluster = self.request.cluster
         return {
             "misses": [near_miss_line(cluster.name, one, self.now) for one in found.rows],
