@@ -7,18 +7,15 @@ from typing import Any
 from urllib.parse import urlencode
 
 import msgspec
-from django.http import HttpResponse, HttpResponseBase
+from django.http import HttpResponseBase
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from dashboard import clock
 from dashboard.access.guards import ClusterRequest, viewer_required
-from dashboard.lists import responses
-from dashboard.lists.controls import ListLinks
+from dashboard.lists.declaration import FoundRows, List
 from dashboard.lists.url_parameters import (
     LIMIT,
     PAGE,
-    BadFilter,
     Parameter,
     one_of,
     typed,
@@ -39,7 +36,6 @@ from leases.domain.lease import ObjectName
 from leases.domain.phase import Phase
 from leases.domain.terms import leaderless
 from leases.history.change_counts import LeaseTotals, StretchTotals, stretch_totals
-from leases.history.export import csv_cell
 from leases.history.states_as_of import gone_since
 from leases.history.timeline_lanes import MIN_CHANGES, lanes
 from leases.history.watched_spans import unwatched_times
@@ -165,88 +161,117 @@ def ranked_item(cluster: str, one: LeaseTotals, shown: TimeRange) -> dict[str, A
     return dict(zip(FIELDS, values, strict=True))
 
 
-def ranked_csv(cluster: str, ranked: Iterable[LeaseTotals], shown: TimeRange) -> Iterator[str]:
-    """A header and one line per Lease."""
-    yield ",".join(FIELDS) + "\r\n"
-    for one in ranked:
-        yield ",".join(map(csv_cell, ranked_item(cluster, one, shown).values())) + "\r\n"
-
-
-TEMPLATES = ("history/stretch.html", "history/_stretch_board.html")
-FORMATS = ("", "html", "json", "csv")
 INCIDENTS = 6
+
+
+class Stretch(List[RankingFilter, LeaseTotals]):
+    """The Leases of a stretch, ranked; a file has all of them."""
+
+    name = "stretch"
+    reads = RankingFilter
+    templates = ("history/stretch.html", "history/_stretch_board.html")
+    files = ("csv",)
+    fields = FIELDS
+    draws_unknown_formats = True
+    shown: TimeRange
+    ranking: Ranking
+
+    def find(self) -> FoundRows[LeaseTotals]:
+        self._rank()
+        found = self.cut(self.ranking.leases)
+        return FoundRows(list(self._measured(found.rows)), found.total, found.number)
+
+    def every(self) -> Iterator[LeaseTotals]:
+        self._rank()
+        return self._measured(self.ranking.leases)
+
+    def file_name(self) -> str:
+        ends = (f"{end:%Y%m%dT%H%M%SZ}" for end in (self.shown.since, self.shown.until))
+        return "-".join((self.request.cluster.name, "leases", *ends))
+
+    def item(self, row: LeaseTotals) -> dict[str, Any]:
+        return ranked_item(self.request.cluster.name, row, self.shown)
+
+    def page(self, found: FoundRows[LeaseTotals]) -> dict[str, Any]:
+        cluster, shown = self.request.cluster.name, self.shown
+        time = shown_time(shown, self.wanted.range, None)
+        return {
+            **self._around(),
+            **_ranked(cluster, shown, self.ranking, self.now),
+            "rows": [
+                _row(cluster, one, lease_url_at(cluster, one.key, time), shown)
+                for one in in_order(found.rows, self.wanted.sort)
+            ],
+            "incidents": self._incidents(),
+            "pager": self.links.pager(found.number, found.total),
+        }
+
+    def refused(self) -> dict[str, Any]:
+        self.shown = window(self.wanted, self.now)
+        given = {name: typed(self.request.GET, name) for name in ("from", "to")}
+        return self._around() | {"given": given}
+
+    def _rank(self) -> None:
+        self.shown = window(self.wanted, self.now)
+        self.ranking = rank(self.request.cluster.store, self.wanted, self.shown)
+
+    def _measured(self, leases: Iterable[LeaseTotals]) -> Iterator[LeaseTotals]:
+        """Nothing is known after the cluster was last heard of: a gap does not grow there."""
+        cluster, since = self.request.cluster, self.shown.since
+        until = max(since, min(self.shown.until, cluster.as_of(self.now)))
+        return measured(cluster.name, leases, since=since, until=until)
+
+    def _around(self) -> dict[str, Any]:
+        """The choices, and the same stretch on other pages."""
+        links, wanted, shown = self.links, self.wanted, self.shown
+        time = shown_time(shown, wanted.range, None)
+        sorts = {BY_CHANGES: "Most changes", BY_GAP: "Longest without a holder"}
+        since, until = (moment.replace(microsecond=0) for moment in (shown.since, shown.until))
+
+        def page(name: str, query: dict[str, str]) -> str:
+            kinds = [("kind", kind.value) for kind in wanted.kinds]
+            pairs = [*((key, value) for key, value in query.items() if value), *kinds]
+            return f"{reverse(name, args=[self.request.cluster.name])}?{urlencode(pairs)}"
+
+        return {
+            "links": stretch_links(links, wanted, shown, now=self.now),
+            "sorts": [links.chip(label, "sort", value) for value, label in sorts.items()],
+            "fixed_url": links.url(since=since, until=until) if shown.live else "",
+            "json_url": links.url_as("json"),
+            "csv_url": links.url_as("csv"),
+            "changes_csv_url": page("history", time.of_history() | {"format": "csv"}),
+            "history_url": page("history", time.of_history()),
+            "timeline_url": page("timeline", time.of_timeline()),
+            "clear_url": links.path,
+            "kinds": [(kind.value, KIND_LABELS[kind], kind in wanted.kinds) for kind in Kind],
+            "given": {
+                "from": write_moment(wanted.since),
+                "to": write_moment(wanted.until),
+            },
+            "sort": "" if wanted.sort == BY_CHANGES else wanted.sort,
+            "says": _says(shown, self.now),
+        }
+
+    def _incidents(self) -> dict[str, Any]:
+        """Those that went on in the stretch: what goes on and the longest gaps first."""
+        cluster, shown = self.request.cluster, self.shown
+        as_of = cluster.as_of(self.now)
+        found = incidents_between(cluster.name, shown.since, shown.until)
+        worst = sorted(
+            found, key=lambda one: (one.ended is not None, -(one.worst_gap_seconds or 0.0))
+        )
+        return {
+            "lines": [incident_line(one, as_of) for one in worst[:INCIDENTS]],
+            "total": len(found),
+            "url": incidents_url(cluster.name, shown.since, shown.until),
+        }
 
 
 @require_safe
 @viewer_required
-def stretch(request: ClusterRequest, cluster: str) -> HttpResponseBase:
+def stretch(request: ClusterRequest, _cluster: str) -> HttpResponseBase:
     """The ranked Leases as a page, as JSON, or all of them as CSV."""
-    now = clock.now()
-    try:
-        answer_as = responses.read_format(request, FORMATS)
-        wanted = RankingFilter.read(request.GET, now)
-        shown = window(wanted, now)
-    except BadFilter as error:
-        return _refuse(request, error, now)
-    ranking = rank(request.cluster.store, wanted, shown)
-    # Nothing is known after the cluster was last heard of: a gap does not grow there.
-    known = max(shown.since, min(shown.until, request.cluster.as_of(now)))
-    span = {"since": shown.since, "until": known}
-    if answer_as == "csv":
-        lines = ranked_csv(cluster, measured(cluster, ranking.leases, **span), shown)
-        name = f"{cluster}-leases-{shown.since:%Y%m%dT%H%M%SZ}-{shown.until:%Y%m%dT%H%M%SZ}.csv"
-        kind = "text/csv; charset=utf-8"
-        return responses.stream(request, lines, content_type=kind, filename=name)
-    page, place = wanted.page_of(len(ranking.leases))
-    leases = list(measured(cluster, ranking.leases[place], **span))
-    if answer_as == "json":
-        items = [ranked_item(cluster, one, shown) for one in leases]
-        total = len(ranking.leases)
-        following = responses.next_page_url(request, number=page, limit=wanted.limit, total=total)
-        return responses.items(items, total=total, next_url=following, now=now)
-    context = _around(request, wanted, shown, now) | _ranked(request, shown, ranking, now)
-    time = shown_time(shown, wanted.range, None)
-    context["rows"] = [
-        _row(cluster, one, lease_url_at(cluster, one.key, time), shown)
-        for one in in_order(leases, wanted.sort)
-    ]
-    context["incidents"] = _incidents(request, shown, now)
-    context["pager"] = ListLinks(request.path, wanted).pager(page, len(ranking.leases))
-    return responses.page(request, *TEMPLATES, context, query=wanted.query())
-
-
-def _around(
-    request: ClusterRequest, wanted: RankingFilter, shown: TimeRange, now: datetime
-) -> dict[str, Any]:
-    """The choices, and the same stretch on other pages."""
-    links, cluster = ListLinks(request.path, wanted), request.cluster.name
-    time = shown_time(shown, wanted.range, None)
-    sorts = {BY_CHANGES: "Most changes", BY_GAP: "Longest without a holder"}
-    since, until = (moment.replace(microsecond=0) for moment in (shown.since, shown.until))
-
-    def page(name: str, query: dict[str, str]) -> str:
-        kinds = [("kind", kind.value) for kind in wanted.kinds]
-        pairs = [*((key, value) for key, value in query.items() if value), *kinds]
-        return f"{reverse(name, args=[cluster])}?{urlencode(pairs)}"
-
-    return {
-        "links": stretch_links(links, wanted, shown, now=now),
-        "sorts": [links.chip(label, "sort", value) for value, label in sorts.items()],
-        "fixed_url": links.url(since=since, until=until) if shown.live else "",
-        "json_url": links.url_as("json"),
-        "csv_url": links.url_as("csv"),
-        "changes_csv_url": page("history", time.of_history() | {"format": "csv"}),
-        "history_url": page("history", time.of_history()),
-        "timeline_url": page("timeline", time.of_timeline()),
-        "clear_url": request.path,
-        "kinds": [(kind.value, KIND_LABELS[kind], kind in wanted.kinds) for kind in Kind],
-        "given": {
-            "from": write_moment(wanted.since),
-            "to": write_moment(wanted.until),
-        },
-        "sort": "" if wanted.sort == BY_CHANGES else wanted.sort,
-        "says": _says(shown, now),
-    }
+    return Stretch(request).answer()
 
 
 def _says(shown: TimeRange, now: datetime) -> str:
@@ -254,10 +279,7 @@ def _says(shown: TimeRange, now: datetime) -> str:
     return f"{span}{span_of(shown.length)}"
 
 
-def _ranked(
-    request: ClusterRequest, shown: TimeRange, ranking: Ranking, now: datetime
-) -> dict[str, Any]:
-    cluster = request.cluster.name
+def _ranked(cluster: str, shown: TimeRange, ranking: Ranking, now: datetime) -> dict[str, Any]:
     blind = unwatched_times(cluster, since=shown.since, until=shown.until, now=now)
     lost = sum(one.gap_seconds > 0 for one in ranking.leases)
     counted_from = ranking.counted_from
@@ -267,18 +289,6 @@ def _ranked(
         f", {lost:,} of them some time without a holder",
         "blind_for": age(sum(one.seconds for one in blind)) if blind else "",
         "counted_from": when(counted_from, now) if counted_from else "",
-    }
-
-
-def _incidents(request: ClusterRequest, shown: TimeRange, now: datetime) -> dict[str, Any]:
-    """The incidents that went on in the stretch: those that go on and the longest gaps first."""
-    cluster, as_of = request.cluster.name, request.cluster.as_of(now)
-    found = incidents_between(cluster, shown.since, shown.until)
-    worst = sorted(found, key=lambda one: (one.ended is not None, -(one.worst_gap_seconds or 0.0)))
-    return {
-        "lines": [incident_line(one, as_of) for one in worst[:INCIDENTS]],
-        "total": len(found),
-        "url": incidents_url(cluster, shown.since, shown.until),
     }
 
 
@@ -298,14 +308,3 @@ def _row(cluster: str, one: LeaseTotals, url: str, shown: TimeRange) -> dict[str
         "gap_is_long": one.gap_seconds >= LONG_GAP_SECONDS,
         "share": round(min(100.0, share), 2),
     }
-
-
-def _refuse(request: ClusterRequest, refused: BadFilter, now: datetime) -> HttpResponse:
-    error = str(refused)
-    if request.GET.get("format") in ("json", "csv"):
-        return responses.json({"error": error}, status=400)
-    usual = RankingFilter()
-    context = _around(request, usual, window(usual, now), now)
-    context["given"] = {name: typed(request.GET, name) for name in ("from", "to")}
-    context |= {"error": error, "bad": refused.parameter}
-    return responses.page(request, *TEMPLATES, context, status=400)
