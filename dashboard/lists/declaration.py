@@ -97,10 +97,6 @@ class List(Generic[W, R]):
     def file_name(self) -> str:
         raise NotImplementedError
 
-    def defaults(self) -> Json:
-        """Defaults of fields for this request alone."""
-        return {}
-
     @property
     def links(self) -> ListLinks:
         return ListLinks(self.request.path, self.wanted)
@@ -121,10 +117,9 @@ class List(Generic[W, R]):
 
     def answer(self) -> HttpResponseBase:
         """As a page, as its part, as JSON, or as a file of all rows."""
-        query = self.request.GET
         try:
             self.answer_as = responses.read_format(self.request, (*responses.FORMATS, *self.files))
-            self.wanted = self.reads.read(query, self.now, **self.defaults())
+            self.wanted = self.reads.read(self.request.GET, self.now)
             if self.answer_as in CONTENT_TYPES:
                 return self._file()
             found = self.find()
@@ -171,8 +166,8 @@ class List(Generic[W, R]):
         by_form = by_form and "text/html" in self.request.headers.get("Accept", "")
         if wanted != "html" and not unknown and not by_form:
             return responses.json({"error": error}, status=400)
-        self.wanted = self.reads(**self.defaults())
-        context = self.refused() | {"error": error, "bad": refused.parameter}
+        usual = type(self)(self.request)
+        context = usual.refused() | {"error": error, "bad": refused.parameter}
         return responses.page(self.request, *self.templates, context, status=400)
 
 

@@ -24,7 +24,7 @@ from dashboard.parts.formatting import age, capitalized, span_of, when
 from dashboard.parts.incident_line import bands_by_lease, incident_summary, incidents_between
 from dashboard.parts.lease_controls import KIND_LABELS
 from dashboard.parts.names import shown_holder
-from dashboard.parts.page_links import history_query, ranking_url, shown_time
+from dashboard.parts.page_links import HistoryState, ranking_url, shown_time
 from leases.domain.kind import Kind
 from leases.domain.phase import Phase
 from leases.domain.watched_times import UnwatchedTime
@@ -165,17 +165,17 @@ def history_links(
     cluster: str, wanted: time_range.TimelineFilter, shown: time_range.TimeRange
 ) -> dict[str, str]:
     """History as a page and as a file, and the ranking of the Leases."""
-    changes = HistoryFilter(
+    changes = HistoryState(
         kind=() if wanted.holder else tuple(kind.value for kind in kinds_of(wanted)),
         text=wanted.text or wanted.holder,
         since=None if shown.live else shown.since,
         until=None if shown.live else shown.until,
+        range=wanted.range if shown.live else "",
     )
-    path = reverse("history", args=[cluster])
-    time = {"range": wanted.range} if shown.live else {}
+    links = ListLinks(reverse("history", args=[cluster]), changes)
     return {
-        "page": f"{path}?{history_query(changes, **time)}",
-        "csv": f"{path}?{history_query(changes, **time, format='csv')}",
+        "page": links.url(),
+        "csv": links.url_as("csv"),
         "ranking": ranking_url(cluster, shown_time(shown, wanted.range, None), wanted.kinds),
     }
 
