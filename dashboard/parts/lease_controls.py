@@ -48,11 +48,9 @@ class LeaseLinks(ListLinks):
         return Chip("abandoned", "Abandoned", url, on, count, live)
 
 
-def board(
-    path: str, wanted: LeaseFilter, found: FoundLeases, namespaces: Sequence[str]
-) -> dict[str, Any]:
-    """Make the controls; `path` is the page's own."""
-    links = LeaseLinks(path, wanted)
+def board(links: LeaseLinks, found: FoundLeases, namespaces: Sequence[str]) -> dict[str, Any]:
+    """Make the controls."""
+    wanted = links.wanted
     return {
         "wanted": wanted,
         "namespaces": namespaces,
@@ -68,7 +66,7 @@ def board(
         "clears": _clears(links),
         "says": says(wanted),
         "pager": links.pager(found.number, found.total),
-        "clear_url": path,
+        "clear_url": links.path,
         "json_url": links.url_as("json"),
     }
 
