@@ -262,7 +262,7 @@ class History(List[HistoryState, Change]):
 
     def _strip(self) -> dict[str, Any]:
         """Count the matching changes over the chosen stretch, or over the last day."""
-        cluster, now = self.request.cluster.name, self.now
+        cluster, now, links = self.request.cluster.name, self.now, self.links
         until = min(now, self.filter.until or now)
         since = max(self.filter.since or until - USUAL_STRIP, until - MAX_RANGE)
         steps = strip_of(min(since, until), until)
@@ -273,7 +273,7 @@ class History(List[HistoryState, Change]):
             steps.since,
             steps.step,
             now=now,
-            url=lambda start, end: self.links.url(since=start, until=end, range=""),
+            url=lambda start, end: links.url(since=start, until=end, range=""),
             length=until - since,
             what="change" if whole == HistoryFilter() else "matching change",
             blind=unwatched_times(cluster, since=since, until=until, now=now),
