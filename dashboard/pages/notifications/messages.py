@@ -29,6 +29,7 @@ from leases.history import outbox as stored
 from leases.history.outbox import decode_message
 from leases.models import Notification, QuietTime, Receiver
 
+PER_PAGE = 50
 STATES = (
     Notification.WAITING, Notification.SENT, Notification.FAILED, Notification.SILENCED,
     Notification.WITHDRAWN,
@@ -64,7 +65,7 @@ def notification_log(request: HttpRequest) -> HttpResponseBase:
         rows = rows.filter(state=wanted.state)
     if wanted.receiver:
         rows = rows.filter(receiver=wanted.receiver)
-    page = Paginator(rows, wanted.limit).get_page(wanted.page)
+    page = Paginator(rows, PER_PAGE).get_page(wanted.page)
     lines = [{"row": row, "message": decode_message(row.content)} for row in page]
     shown = {"page": page, "lines": lines, "state": wanted.state, "chosen": wanted.receiver}
     return render(request, "notifications/log.html", context | shown)
