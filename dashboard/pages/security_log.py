@@ -2,12 +2,11 @@
 
 from typing import Any, cast
 
-from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponseBase
 from django.views.decorators.http import require_safe
 
-from dashboard.access.guards import ClusterRequest, check_view
+from dashboard.access.guards import ClusterRequest, right_required
 from dashboard.access.roles import READ_SECURITY_LOG
 from dashboard.access.security_log import OK, SecurityEvent
 from dashboard.lists.declaration import Trail
@@ -78,11 +77,7 @@ class SecurityLog(Trail[SecurityList, SecurityRecord]):
 
 
 @require_safe
+@right_required(READ_SECURITY_LOG, "read the security log")
 def security_log(request: HttpRequest) -> HttpResponseBase:
     """The lines that match, as a page or JSON; or all of them, streamed as CSV or NDJSON."""
-    refusal = check_view(request)
-    if refusal is not None:
-        return refusal
-    if not request.user.has_perm(READ_SECURITY_LOG):
-        raise PermissionDenied(f"{request.user} may not read the security log. Ask an admin.")
     return SecurityLog(cast("ClusterRequest", request)).answer()
