@@ -164,7 +164,7 @@ def ranked_item(cluster: str, one: LeaseTotals, shown: TimeRange) -> dict[str, A
 INCIDENTS = 6
 
 
-class Stretch(List[RankingFilter, LeaseTotals]):
+class StretchRanking(List[RankingFilter, LeaseTotals]):
     """The Leases of a stretch, ranked; a file has all of them."""
 
     name = "stretch"
@@ -271,7 +271,7 @@ class Stretch(List[RankingFilter, LeaseTotals]):
 @viewer_required
 def stretch(request: ClusterRequest, _cluster: str) -> HttpResponseBase:
     """The ranked Leases as a page, as JSON, or all of them as CSV."""
-    return Stretch(request).answer()
+    return StretchRanking(request).answer()
 
 
 def _says(shown: TimeRange, now: datetime) -> str:
