@@ -125,6 +125,26 @@ def check_editor(request: HttpRequest) -> HttpResponseBase | None:
     return refusal
 
 
+def right_required(
+    permission: str, what: str
+) -> Callable[[Callable[Concatenate[HttpRequest, P], HttpResponseBase]], Wrapped]:
+    """For users with this permission; others are told `what` they may not do."""
+
+    def guard(view: Callable[Concatenate[HttpRequest, P], HttpResponseBase]) -> Wrapped:
+        @wraps(view)
+        def guarded(request: HttpRequest, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
+            refusal = check_view(request)
+            if refusal is not None:
+                return refusal
+            if not request.user.has_perm(permission):
+                raise PermissionDenied(f"{request.user} may not {what}. Ask an admin.")
+            return view(request, *args, **kwargs)
+
+        return guarded
+
+    return guard
+
+
 def _set_cluster(request: HttpRequest, watched: WatchedCluster) -> None:
     about = cast("ClusterRequest", request)
     about.cluster = watched

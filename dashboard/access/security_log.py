@@ -56,6 +56,12 @@ def record(
         logger.warning("The security log lacks %s of %r: %s", event, texts["who"], error)
 
 
+def record_by(request: HttpRequest, event: SecurityEvent, about: str) -> None:
+    """Write what the user of a request did."""
+    address = full_address(request.META.get("REMOTE_ADDR"))
+    record(event, who=request.user.get_username(), address=address, about=about)
+
+
 def _storable(text: str) -> str:
     """Without secrets and without what a database or a line cannot hold."""
     return "".join(

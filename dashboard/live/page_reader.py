@@ -11,6 +11,7 @@ from django.http import QueryDict
 
 from dashboard import clock
 from dashboard.feed import ClusterFeed, Flappers, Move, flapping_of
+from dashboard.lists.url_parameters import BadFilter
 from dashboard.live import shared_drawings
 from dashboard.live.messages import Counts, Figures, Show, connection_item, read_name
 from dashboard.live.shared_drawings import (
@@ -23,9 +24,8 @@ from dashboard.live.shared_drawings import (
 )
 from dashboard.pages.nodes import NodeGrid
 from dashboard.pages.wall import TICKER, has_tile
-from dashboard.parts.lease_filter import LeaseFilter, Matcher, read_filter, wants
+from dashboard.parts.lease_filter import LeaseFilter, Matcher, wants
 from dashboard.parts.lease_row import numbers
-from dashboard.parts.url_parameters import BadFilter
 from dashboard.watched_cluster import Grouping
 from leases.domain.change import identity
 from leases.domain.figures import is_in_trouble
@@ -188,7 +188,7 @@ def _read(query: str | None) -> LeaseFilter | None:
     if query is None:
         return None
     try:
-        return read_filter(QueryDict(query.removeprefix("?")))
+        return LeaseFilter.read(QueryDict(query.removeprefix("?")))
     except (BadFilter, SuspiciousOperation):  # or more parameters than Django reads
         return None
 

@@ -18,7 +18,8 @@ from django.views.decorators.http import require_safe
 from dashboard.access.guards import check_view
 from dashboard.access.security_log import SecurityEvent
 from dashboard.config import VERSION
-from dashboard.parts import responses
+from dashboard.lists import responses
+from dashboard.lists.declaration import List
 from leases.domain.cause.incident import Cause, Confidence
 from leases.domain.change import ChangeType
 from leases.domain.kind import Kind
@@ -66,6 +67,7 @@ def read_answers() -> Json:
 def openapi(version: str) -> Json:
     """The whole document. `version` is that of Leaseboard."""
     source = read_answers()
+    answers = {name: _declared(name) | answer for name, answer in source["answers"].items()}
     enums = {
         one.__name__: {"type": "string", "enum": [word.value for word in one]} for one in ENUMS
     }
@@ -76,7 +78,7 @@ def openapi(version: str) -> Json:
         "security": [{"token": []}, {"session": []}],
         "paths": {
             path_of(name): {"get": operation(name, answer, source["parameters"])}
-            for name, answer in source["answers"].items()
+            for name, answer in answers.items()
         },
         "components": {
             "schemas": enums | schemas,
@@ -85,6 +87,19 @@ def openapi(version: str) -> Json:
                 "session": {"type": "apiKey", "in": "cookie", "name": "sessionid"},
             },
         },
+    }
+
+
+def _declared(name: str) -> Json:
+    """What the list of this name says of itself."""
+    path_of(name)  # which makes sure that all pages are loaded
+    one = List.declared.get(name)
+    if one is None:
+        return {}
+    return {
+        "formats": ["json", *one.files],
+        "known": one.shows_now,
+        "list": [parameter.name for parameter in one.reads.PARAMETERS.values()],
     }
 
 
@@ -97,7 +112,8 @@ def path_of(name: str) -> str:
 def operation(name: str, answer: Json, described: dict[str, str]) -> Json:
     """The GET of one path."""
     inside = re.findall(r"{(\w+)}", path_of(name))
-    written = dict.fromkeys(answer.get("parameters", "").split(), PRIMITIVES["string"])
+    names = [*answer.get("list", ()), *answer.get("parameters", "").split()]
+    written = dict.fromkeys(names, PRIMITIVES["string"])
     if "formats" in answer:
         written = {"format": {"type": "string", "enum": answer["formats"]}} | written
     refusals = {

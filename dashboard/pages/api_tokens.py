@@ -1,6 +1,7 @@
 """API tokens: a person makes and revokes own ones; an admin sees all."""
 
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, cast
 
 from django import forms
@@ -17,9 +18,9 @@ from dashboard.access import api_tokens
 from dashboard.access.api_tokens import TokenPerson
 from dashboard.access.guards import check_view
 from dashboard.access.roles import API_TOKENS
-from dashboard.access.security_log import SecurityEvent, full_address, record
+from dashboard.access.security_log import SecurityEvent, record_by
 from dashboard.board import running_board
-from dashboard.forms.admin_form import PlainForm
+from dashboard.forms.admin_form import PlainForm, list_and_make
 from dashboard.forms.fields import TextLine, WholeNumber
 from leases.models import ApiToken
 
@@ -105,18 +106,16 @@ def tokens(request: HttpRequest) -> HttpResponseBase:
     if refusal is not None:
         return refusal
     user = cast("User", request.user)
-    data = request.POST if request.method == "POST" else None
-    form = ApiTokenForm(data, user=user)
-    made: dict[str, Any] = {}
-    if form.is_valid():
+
+    def make(form: ApiTokenForm) -> dict[str, Any]:
         token, text = form.save(now=clock.now())
         _record(request, SecurityEvent.TOKEN_CREATED, token)
         address = request.build_absolute_uri("/").rstrip("/")
-        made = {"made": token, "text": text, "address": address}
-        form = ApiTokenForm(user=user)
-    all_of_them = user.has_perm(API_TOKENS)
-    context = {"items": _presented(user, all_of_them), "all": all_of_them, "form": form, **made}
-    return render(request, "api_tokens/index.html", context, status=422 if form.errors else 200)
+        return {"made": token, "text": text, "address": address}
+
+    form = partial(ApiTokenForm, user=user)
+    listed = partial(_presented, user, user.has_perm(API_TOKENS))
+    return list_and_make(request, "api_tokens/index.html", form, make, listed)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -139,15 +138,11 @@ def revoke_token(request: HttpRequest, number: int) -> HttpResponseBase:
 
 
 def _record(request: HttpRequest, event: SecurityEvent, token: ApiToken) -> None:
-    record(
-        event,
-        who=request.user.get_username(),
-        address=full_address(request.META.get("REMOTE_ADDR")),
-        about=f"API token {token.name} of {token.user.get_username()}, role {token.role}",
-    )
+    owner = token.user.get_username()
+    record_by(request, event, f"API token {token.name} of {owner}, role {token.role}")
 
 
-def _presented(user: User, all_of_them: bool) -> list[dict[str, Any]]:
+def _presented(user: User, all_of_them: bool) -> dict[str, Any]:
     """The newest, those that open something first."""
     now = clock.now()
     found = ApiToken.objects.select_related("user").order_by("-created_at", "-pk")
@@ -164,4 +159,4 @@ def _presented(user: User, all_of_them: bool) -> list[dict[str, Any]]:
         }
         for token in shown
     ]
-    return sorted(items, key=lambda item: not item["open"])
+    return {"items": sorted(items, key=lambda item: not item["open"]), "all": all_of_them}

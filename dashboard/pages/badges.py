@@ -3,12 +3,12 @@
 from collections import Counter
 from collections.abc import Iterable
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 import msgspec
 from django import forms
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -16,14 +16,14 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from dashboard import clock
-from dashboard.access.guards import check_view
+from dashboard.access.guards import right_required
 from dashboard.access.kept_secrets import digest_of, new_token
 from dashboard.access.roles import BADGES
-from dashboard.access.security_log import SecurityEvent, record
+from dashboard.access.security_log import SecurityEvent, record_by
 from dashboard.board import running_board
-from dashboard.forms.admin_form import PlainForm
+from dashboard.forms.admin_form import PlainForm, list_and_make
 from dashboard.forms.fields import Dropdown, LeaseField, TextLine
-from dashboard.parts import responses
+from dashboard.lists import responses
 from dashboard.parts.formatting import shortened, when
 from dashboard.watched_cluster import WatchedCluster
 from leases.domain.figures import is_in_trouble
@@ -208,43 +208,33 @@ class BadgeForm(PlainForm):
         return super().clean() or {}
 
 
+manager_required = right_required(BADGES, "manage badges")
+
+
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
+@manager_required
 def badges(request: HttpRequest) -> HttpResponseBase:
     """List the badges. POST makes one and shows its address only once."""
-    refusal = _check(request)
-    if refusal is not None:
-        return refusal
-    data = request.POST if request.method == "POST" else None
-    clusters = running_board().clusters
-    form = BadgeForm(data, clusters=clusters)
-    made: dict[str, Any] = {}
-    if form.is_valid():
-        made = _make(request, form)
-        form = BadgeForm(clusters=clusters)
-    context = {"badges": Badge.objects.order_by("-created_at", "-pk"), "form": form, **made}
-    return render(request, "badges/index.html", context, status=422 if form.errors else 200)
+    form = partial(BadgeForm, clusters=running_board().clusters)
+    make = partial(_make, request)
+    return list_and_make(request, "badges/index.html", form, make, _listed)
+
+
+def _listed() -> dict[str, Any]:
+    return {"badges": Badge.objects.order_by("-created_at", "-pk")}
 
 
 @require_POST
+@manager_required
 def revoke_badge(request: HttpRequest, number: int) -> HttpResponseBase:
-    refusal = _check(request)
-    if refusal is not None:
-        return refusal
     badge = Badge.objects.filter(pk=number).first() if number <= MAX_NUMBER else None
     if badge is not None and badge.revoked_at is None:
         badge.revoked_at = clock.now()
         badge.save(update_fields=["revoked_at"])
-        _note(request, SecurityEvent.LINK_REVOKED, badge)
+        record_by(request, SecurityEvent.LINK_REVOKED, f"badge {badge.name}")
         messages.success(request, f"The badge {badge.name!r} shows nothing any more.")
     return redirect("badges")
-
-
-def _check(request: HttpRequest) -> HttpResponseBase | None:
-    refusal = check_view(request)
-    if refusal is None and not request.user.has_perm(BADGES):
-        raise PermissionDenied(f"{request.user} may not manage badges. Ask an admin.")
-    return refusal
 
 
 def _make(request: HttpRequest, form: BadgeForm) -> dict[str, Any]:
@@ -259,14 +249,9 @@ def _make(request: HttpRequest, form: BadgeForm) -> dict[str, Any]:
         created_by=request.user.get_username(),
         created_at=clock.now(),
     )
-    _note(request, SecurityEvent.LINK_CREATED, badge)
+    record_by(request, SecurityEvent.LINK_CREATED, f"badge {badge.name}")
     urls = {
         sort: request.build_absolute_uri(reverse(f"badge_{sort}", args=[token]))
         for sort in ("svg", "json")
     }
     return {"made": badge, "made_urls": urls}
-
-
-def _note(request: HttpRequest, event: SecurityEvent, badge: Badge) -> None:
-    address = request.META.get("REMOTE_ADDR") or ""
-    record(event, who=request.user.get_username(), address=address, about=f"badge {badge.name}")

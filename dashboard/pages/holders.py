@@ -2,25 +2,27 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 from urllib.parse import urlencode
 
-from django.http import HttpResponse
+from django.http import HttpResponseBase
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from dashboard import clock
 from dashboard.access.guards import ClusterRequest, viewer_required
 from dashboard.charts.lanes import Spell, spells
 from dashboard.charts.time_axis import Scale
-from dashboard.parts import holdings, names, responses
+from dashboard.lists.controls import Chip, ListLinks
+from dashboard.lists.declaration import FoundRows, List
+from dashboard.lists.url_parameters import typed
+from dashboard.parts import holdings, names
 from dashboard.parts.change_sentence import feed_reached
 from dashboard.parts.formatting import age, capitalized, counted, percent, span_of, thousands, when
 from dashboard.parts.key_figures import Kpi, unread
+from dashboard.parts.lease_controls import KIND_LABELS
 from dashboard.parts.lease_row import lease_url
-from dashboard.parts.list_controls import KIND_LABELS, Chip, ListLinks
 from dashboard.parts.time_range import RANGES, range_label
-from dashboard.parts.url_parameters import BadFilter, typed
 from leases.domain.lease import ObjectName
 from leases.domain.phase import Phase
 from leases.domain.terms import Life
@@ -185,15 +187,14 @@ def _lane_says(drawn: Sequence[Spell], scale: Scale) -> str:
 
 
 def holder_board(
-    path: str,
+    links: ListLinks,
     wanted: holdings.HolderFilter,
     found: holdings.FoundHolders,
     now: datetime,
     *,
     known: bool,
 ) -> dict[str, Any]:
-    """Make the controls; `path` is the page's own. Without `known`, no list was read yet."""
-    links = ListLinks(path, wanted)
+    """Make the controls. Without `known`, no list was read yet."""
     columns = {holdings.NAME: "Holder", holdings.DOWN: "Takes down", holdings.TERMS: "Terms"}
     figures = _kpis(links.url, wanted, found.figures)
     return {
@@ -207,8 +208,8 @@ def holder_board(
         "nodes": found.figures.nodes,
         "says": _says(wanted),
         "pager": links.pager(found.number, found.total),
-        "clear_url": path,
-        "json_url": links.json_url(page=1),
+        "clear_url": links.path,
+        "json_url": links.url_as("json"),
     }
 
 
@@ -275,66 +276,53 @@ def _says(wanted: holdings.HolderFilter) -> str:
     return capitalized(", ".join(said))
 
 
-TEMPLATES = ("holders/index.html", "holders/_board.html")
+class Holders(List[holdings.HolderFilter, holdings.HolderSummary]):
+    """What each pod or node holds, and what goes down with it."""
+
+    name = "holders"
+    reads = holdings.HolderFilter
+    templates = ("holders/index.html", "holders/_board.html")
+    shows_now = True
+    found: holdings.FoundHolders
+
+    @cached_property
+    def as_of(self) -> datetime:
+        return self.request.cluster.as_of(self.now)
+
+    def find(self) -> FoundRows[holdings.HolderSummary]:
+        self.found = holdings.holdings_of(self.request.cluster.store).find(self.wanted, self.as_of)
+        return FoundRows(self.found.page, self.found.total, self.found.number)
+
+    def item(self, row: holdings.HolderSummary) -> dict[str, Any]:
+        return holder_item(self.request.cluster.name, row, held=self.found.figures.held)
+
+    def page(self, found: FoundRows[holdings.HolderSummary]) -> dict[str, Any]:
+        cluster, now = self.request.cluster.name, self.as_of
+        scale = Scale(now - RANGES[self.wanted.range], now)
+        keys = drawn_leases(found.rows)
+        known = lanes(cluster, keys, since=scale.since, until=scale.until, counted=False)
+        rows = holder_rows(
+            cluster,
+            found.rows,
+            {lane.key: lane.life for lane in known},
+            wanted=self.wanted,
+            held=self.found.figures.held,
+            scale=scale,
+            now=now,
+        )
+        return {"board": self._board(), "rows": rows, "feed_seq": feed_reached(cluster)}
+
+    def refused(self) -> dict[str, Any]:
+        self.find()
+        return {"board": self._board() | {"text": typed(self.request.GET, "q")}}
+
+    def _board(self) -> dict[str, Any]:
+        known = self.request.cluster.store.known
+        return holder_board(self.links, self.wanted, self.found, self.as_of, known=known)
 
 
 @require_safe
 @viewer_required
-def holders(request: ClusterRequest, cluster: str) -> HttpResponse:
+def holders(request: ClusterRequest, _cluster: str) -> HttpResponseBase:
     """The list as a page, as the part that a filter changes, or as JSON."""
-    now = request.cluster.as_of(clock.now())
-    try:
-        answer_as = responses.read_format(request)
-        wanted = holdings.read_holder_filter(request.GET)
-    except BadFilter as error:
-        return _refuse(request, str(error))
-    found = holdings.holdings_of(request.cluster.store).find(wanted, now)
-    if answer_as == "json":
-        return _json(request, cluster, wanted, found)
-    scale = Scale(now - RANGES[wanted.range], now)
-    keys = drawn_leases(found.page)
-    known = lanes(cluster, keys, since=scale.since, until=scale.until, counted=False)
-    rows = holder_rows(
-        cluster,
-        found.page,
-        {lane.key: lane.life for lane in known},
-        wanted=wanted,
-        held=found.figures.held,
-        scale=scale,
-        now=now,
-    )
-    context: dict[str, Any] = {
-        "board": holder_board(request.path, wanted, found, now, known=request.cluster.store.known),
-        "rows": rows,
-        "feed_seq": feed_reached(cluster),
-    }
-    return responses.page(request, *TEMPLATES, context, query=wanted.query())
-
-
-def _json(
-    request: ClusterRequest,
-    cluster: str,
-    wanted: holdings.HolderFilter,
-    found: holdings.FoundHolders,
-) -> HttpResponse:
-    return responses.items(
-        [holder_item(cluster, holder, held=found.figures.held) for holder in found.page],
-        total=found.total,
-        next_url=responses.next_page_url(
-            request, number=found.number, limit=wanted.limit, total=found.total
-        ),
-        now=clock.now(),
-        known=request.cluster,
-    )
-
-
-def _refuse(request: ClusterRequest, error: str) -> HttpResponse:
-    if request.GET.get("format") not in (None, "", "html"):
-        return responses.json({"error": error}, status=400)
-    now, everything = request.cluster.as_of(clock.now()), holdings.HolderFilter()
-    found = holdings.holdings_of(request.cluster.store).find(everything, now)
-    known = request.cluster.store.known
-    usual = holder_board(request.path, everything, found, now, known=known)
-    board = usual | {"text": typed(request.GET, "q")}
-    context = {"board": board, "error": error}
-    return responses.page(request, *TEMPLATES, context, status=400)
+    return Holders(request).answer()

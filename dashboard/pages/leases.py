@@ -8,27 +8,34 @@ sorted. Of more, only one page is read, in the order of names.
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 from urllib.parse import urlencode
 
 import msgspec
-from django.http import HttpResponse
+from django.http import HttpResponseBase
 from django.views.decorators.http import require_safe
 
-from dashboard import clock
 from dashboard.access.guards import ClusterRequest, viewer_required
 from dashboard.board import running_board
 from dashboard.feed import Flappers
-from dashboard.parts import lease_filter, responses
+from dashboard.lists.declaration import FoundRows, List
+from dashboard.lists.url_parameters import (
+    BadFilter,
+    Parameter,
+    passed,
+    read_moment,
+    typed,
+    write_moment,
+)
+from dashboard.parts import lease_filter
 from dashboard.parts.as_of import blind_at, why_blind
 from dashboard.parts.flapping import flappers_of
 from dashboard.parts.formatting import age, shortened, thousands, when
 from dashboard.parts.key_figures import unwatched_by_hour
+from dashboard.parts.lease_controls import LeaseLinks, board
 from dashboard.parts.lease_row import ABANDONED, MAY_BE_VACANT, lease_url, row_view
-from dashboard.parts.list_controls import LeaseLinks, ListLinks, board
 from dashboard.parts.names import holder_view, is_held_by, shown_name
-from dashboard.parts.url_parameters import BadFilter, passed, read_moment, typed, write_moment
 from dashboard.parts.write_access import ON_LIST, known_rights
 from leases.domain.figures import EXCUSED_SEVERITY, PAST_SEVERITY, Flapping
 from leases.domain.kind import Kind
@@ -232,36 +239,6 @@ def _excuse(state: State) -> str:
     return ABANDONED if state.abandoned else MAY_BE_VACANT
 
 
-def board_as_of(
-    path: str,
-    wanted: lease_filter.LeaseFilter,
-    found: FoundAsOf,
-    *,
-    at: datetime,
-    now: datetime,
-    blind: UnwatchedTime | None,
-) -> dict[str, Any]:
-    links = LeaseLinks(path, wanted)
-    stood = (PastPhase.HELD, PastPhase.EXPIRED, PastPhase.VACANT) if found.whole else ()
-    return {
-        "at": write_moment(at),
-        "instant": at,
-        "moment": when(at, now, fine=bool(at.microsecond)),
-        "wanted": wanted,
-        "kept": links.kept("kind", "phase", "abandoned"),
-        "kinds": links.kinds(),
-        "phases": [links.phase(Phase(one.value), found.phases.get(one, 0)) for one in stood],
-        "abandoned": links.abandoned(found.abandoned) if found.whole else None,
-        "blind": why_blind(blind),
-        "absent": found.absent,
-        "whole": found.whole,
-        "pager": links.pager(found.number, found.total),
-        "path": path,
-        "now_url": links.url(at=None),
-        "json_url": links.json_url(page=1),
-    }
-
-
 def item_as_of(cluster: str, state: State, at: datetime, *, watched: bool) -> dict[str, Any]:
     """As docs/api.md has it; what history does not keep is null."""
     standing = state.standing
@@ -291,100 +268,150 @@ def item_as_of(cluster: str, state: State, at: datetime, *, watched: bool) -> di
     }
 
 
-TEMPLATES = ("leases/as_of.html", "leases/_rows_as_of.html")
+class PastLeaseFilter(lease_filter.LeaseFilter, frozen=True, kw_only=True):
+    """`at` is the instant of a past list."""
+
+    PARAMETERS = lease_filter.LeaseFilter.PARAMETERS | {"at": Parameter("at", read_moment)}
+    at: datetime | None = None
 
 
-def leases_as_of(
-    request: ClusterRequest,
-    cluster: str,
-    wanted: lease_filter.LeaseFilter,
-    *,
-    now: datetime,
-    answer_as: str,
-) -> HttpResponse:
-    """The list as of `?at=`, as a page or as JSON. Raises BadFilter."""
-    at = passed(read_moment(request.GET.get("at", ""), "at", now) or now, now)
-    wanted, blind = wanted.replace(at=at), blind_at(cluster, at, now)
-    found = find_as_of(request.cluster.store, wanted, at)
-    if answer_as == "json":
-        return _json(request, wanted, found, at, now, watched=blind is None)
-    context: dict[str, Any] = {
-        "board": board_as_of(request.path, wanted, found, at=at, now=now, blind=blind),
-        "rows": [row_as_of(cluster, state, at, now) for state in found.page],
-    }
-    return responses.page(request, *TEMPLATES, context, query=wanted.query())
+class PastLeases(List[PastLeaseFilter, State]):
+    """The Leases as of an instant."""
+
+    reads = PastLeaseFilter
+    templates = ("leases/as_of.html", "leases/_rows_as_of.html")
+    draws_unknown_formats = True
+    blind: UnwatchedTime | None = None
+
+    @property
+    def links(self) -> LeaseLinks:
+        return LeaseLinks(self.request.path, self.wanted)
+
+    @property
+    def at(self) -> datetime:
+        return self.wanted.at or self.now
+
+    def find(self) -> FoundRows[State]:
+        self.wanted = self.wanted.replace(at=passed(self.at, self.now))
+        self.blind = blind_at(self.request.cluster.name, self.at, self.now)
+        found = find_as_of(self.request.cluster.store, self.wanted, self.at)
+        return FoundRows(found.page, found.total, found.number, more=found)
+
+    def item(self, row: State) -> dict[str, Any]:
+        name = self.request.cluster.name
+        return item_as_of(name, row, self.at, watched=self.blind is None)
+
+    def next_url(self, found: FoundRows[State]) -> str | None:
+        if found.number * self.wanted.limit >= found.total:
+            return None
+        path = self.links.url_as("json", page=found.number + 1)
+        return self.request.build_absolute_uri(path)
+
+    def page(self, found: FoundRows[State]) -> dict[str, Any]:
+        name, at, now = self.request.cluster.name, self.at, self.now
+        rows = [row_as_of(name, state, at, now) for state in found.rows]
+        return {"board": self._board(found.more), "rows": rows}
+
+    def refused(self) -> dict[str, Any]:
+        """Keep what was typed."""
+        query = self.request.GET
+        self.wanted = self.wanted.replace(at=self.now)
+        usual = self._board(FoundAsOf(page=[], number=1, total=0, whole=True, phases={}))
+        kept = {"at": typed(query, "at"), "wanted": lease_filter.typed_texts(query)}
+        return {"board": usual | kept}
+
+    def _board(self, found: FoundAsOf) -> dict[str, Any]:
+        links, at = self.links, self.at
+        stood = (PastPhase.HELD, PastPhase.EXPIRED, PastPhase.VACANT) if found.whole else ()
+        return {
+            "at": write_moment(at),
+            "instant": at,
+            "moment": when(at, self.now, fine=bool(at.microsecond)),
+            "wanted": self.wanted,
+            "kept": links.kept("kind", "phase", "abandoned"),
+            "kinds": links.kinds(),
+            "phases": [links.phase(Phase(one.value), found.phases.get(one, 0)) for one in stood],
+            "abandoned": links.abandoned(found.abandoned) if found.whole else None,
+            "blind": why_blind(self.blind),
+            "absent": found.absent,
+            "whole": found.whole,
+            "pager": links.pager(found.number, found.total),
+            "path": links.path,
+            "now_url": links.url(at=None),
+            "json_url": links.url_as("json"),
+        }
 
 
-def refuse_as_of(request: ClusterRequest, refused: BadFilter) -> HttpResponse:
-    """Refuse an instant or a filter, and keep what was typed."""
-    now, query = clock.now(), request.GET
-    nothing = FoundAsOf(page=[], number=1, total=0, whole=True, phases={})
-    everything = lease_filter.LeaseFilter(at=now)
-    usual = board_as_of(request.path, everything, nothing, at=now, now=now, blind=None)
-    kept = usual | {"at": typed(query, "at"), "wanted": lease_filter.typed_texts(query)}
-    context = {"board": kept, "error": str(refused), "bad": refused.parameter}
-    return responses.page(request, *TEMPLATES, context, status=400)
-
-
-def _json(
-    request: ClusterRequest,
-    wanted: lease_filter.LeaseFilter,
-    found: FoundAsOf,
-    at: datetime,
-    now: datetime,
-    *,
-    watched: bool,
-) -> HttpResponse:
-    next_url = None
-    if found.number * wanted.limit < found.total:
-        path = ListLinks(request.path, wanted).json_url(page=found.number + 1)
-        next_url = request.build_absolute_uri(path)
-    items = [item_as_of(request.cluster.name, state, at, watched=watched) for state in found.page]
-    return responses.items(items, total=found.total, next_url=next_url, now=now)
-
-
-LIST_TEMPLATES = ("leases/index.html", "leases/_rows.html")
 MAX_NAME = 253  # characters, as Kubernetes has it
+
+
+class PresentLeases(List[lease_filter.LeaseFilter, Tracked]):
+    """The Leases of now."""
+
+    name = "leases"
+    reads = lease_filter.LeaseFilter
+    templates = ("leases/index.html", "leases/_rows.html")
+    shows_now = True
+    draws_unknown_formats = True
+
+    @cached_property
+    def as_of(self) -> datetime:
+        return self.request.cluster.as_of(self.now)
+
+    @cached_property
+    def flappers(self) -> Flappers:
+        return flappers_of(self.request.cluster.name, self.as_of)
+
+    @cached_property
+    def activity(self) -> Activity:
+        return running_board().feeds[self.request.cluster.name].activity
+
+    @property
+    def links(self) -> LeaseLinks:
+        return LeaseLinks(self.request.path, self.wanted)
+
+    def find(self) -> FoundRows[Tracked]:
+        busy = partial(_changes_of, self.activity, self.wanted.range, self.now)
+        store = self.request.cluster.store
+        found = lease_filter.find(store, self.wanted, flapping=self.flappers, busy=busy)
+        return FoundRows(found.page, found.total, found.number, more=found)
+
+    def item(self, row: Tracked) -> dict[str, Any]:
+        return lease_item(self.request.cluster.name, row, self.flappers.get(row.key))
+
+    def page(self, found: FoundRows[Tracked]) -> dict[str, Any]:
+        unwatched = unwatched_by_hour(self.activity.watched, self.now)
+        return {
+            "board": self._board(found),
+            "rows": [
+                row_view(
+                    self.request.cluster.name,
+                    lease,
+                    self.as_of,
+                    hours=self.activity.of(lease.key, self.now),
+                    unwatched=unwatched,
+                    flapping=self.flappers.get(lease.key),
+                )
+                for lease in found.rows
+            ],
+            "absent": _absent_now(self.request),
+            "rights": known_rights(self.request, self.wanted.namespace, ON_LIST),
+        }
+
+    def refused(self) -> dict[str, Any]:
+        """Keep what was typed, and count all Leases."""
+        kept = {"wanted": lease_filter.typed_texts(self.request.GET)}
+        return {"board": self._board(self.find()) | kept}
+
+    def _board(self, found: FoundRows[Tracked]) -> dict[str, Any]:
+        return board(self.links, found.more, self.request.cluster.store.namespaces())
 
 
 @require_safe
 @viewer_required
-def leases(request: ClusterRequest, cluster: str) -> HttpResponse:
+def leases(request: ClusterRequest, _cluster: str) -> HttpResponseBase:
     """The list as a page, as the part that a filter changes, or as JSON; with `?at=` as of then."""
-    now = clock.now()
-    try:
-        answer_as = responses.read_format(request)
-        wanted = lease_filter.read_filter(request.GET)
-        if request.GET.get("at"):
-            return leases_as_of(request, cluster, wanted, now=now, answer_as=answer_as)
-    except BadFilter as error:
-        return _refuse(request, error)
-    activity = running_board().feeds[cluster].activity
-    store = request.cluster.store
-    as_of = request.cluster.as_of(now)
-    flappers = flappers_of(cluster, as_of)
-    busy = partial(_changes_of, activity, wanted.range, now)
-    found = lease_filter.find(store, wanted, flapping=flappers, busy=busy)
-    if answer_as == "json":
-        return _json_now(request, cluster, wanted, found, flappers, now)
-    unwatched = unwatched_by_hour(activity.watched, now)
-    context: dict[str, Any] = {
-        "board": board(request.path, wanted, found, store.namespaces()),
-        "rows": [
-            row_view(
-                cluster,
-                lease,
-                as_of,
-                hours=activity.of(lease.key, now),
-                unwatched=unwatched,
-                flapping=flappers.get(lease.key),
-            )
-            for lease in found.page
-        ],
-        "absent": _absent_now(request),
-        "rights": known_rights(request, wanted.namespace, ON_LIST),
-    }
-    return responses.page(request, *LIST_TEMPLATES, context, query=wanted.query())
+    return (PastLeases if request.GET.get("at") else PresentLeases)(request).answer()
 
 
 def _changes_of(activity: Activity, name: str, now: datetime) -> Mapping[ObjectName, int]:
@@ -401,38 +428,3 @@ def _absent_now(request: ClusterRequest) -> dict[str, str]:
     if not name or request.cluster.store.get(ObjectName(namespace, name)) is not None:
         return {}
     return {"key": shortened(f"{namespace}/{name}", MAX_NAME), "name": name[:MAX_NAME]}
-
-
-def _refuse(request: ClusterRequest, refused: BadFilter) -> HttpResponse:
-    """Refuse a filter, keep what was typed, and show all Leases."""
-    error = str(refused)
-    if request.GET.get("format") == "json":
-        return responses.json({"error": error}, status=400)
-    if request.GET.get("at"):
-        return refuse_as_of(request, refused)
-    everything, store = lease_filter.LeaseFilter(), request.cluster.store
-    flappers = flappers_of(request.cluster.name, request.cluster.as_of(clock.now()))
-    found = lease_filter.find(store, everything, flapping=flappers)
-    usual = board(request.path, everything, found, store.namespaces())
-    kept = usual | {"wanted": lease_filter.typed_texts(request.GET)}
-    context = {"board": kept, "error": error}
-    return responses.page(request, *LIST_TEMPLATES, context, status=400)
-
-
-def _json_now(
-    request: ClusterRequest,
-    cluster: str,
-    wanted: lease_filter.LeaseFilter,
-    found: lease_filter.FoundLeases,
-    flappers: Flappers,
-    now: datetime,
-) -> HttpResponse:
-    return responses.items(
-        [lease_item(cluster, lease, flappers.get(lease.key)) for lease in found.page],
-        total=found.total,
-        next_url=responses.next_page_url(
-            request, number=found.number, limit=wanted.limit, total=found.total
-        ),
-        now=now,
-        known=request.cluster,
-    )

@@ -23,10 +23,10 @@ from dashboard import clock
 from dashboard.access.guards import ClusterRequest, viewer_required
 from dashboard.board import running_board
 from dashboard.feed import ClusterFeed, Failed, log_failure
-from dashboard.parts import responses
+from dashboard.lists import responses
+from dashboard.lists.url_parameters import BadFilter, number, one_of
 from dashboard.parts.formatting import age
 from dashboard.parts.node_summary import group_lines, nodes_view
-from dashboard.parts.url_parameters import BadFilter, number, one_of
 from dashboard.watched_cluster import Grouping, NodeBook, node_threads
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName

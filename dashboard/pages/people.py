@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable
+from functools import partial
 from typing import Any, cast
 
 from django import forms
@@ -19,10 +20,10 @@ from django.views.decorators.http import require_http_methods
 
 from dashboard.access import accounts
 from dashboard.access.accounts import Admin, end_sessions, open_sessions
-from dashboard.access.guards import check_view
+from dashboard.access.guards import right_required
 from dashboard.access.roles import MANAGE_PEOPLE, ROLES, LastAdmin, grantable_groups, may_manage
 from dashboard.access.security_log import full_address
-from dashboard.forms.admin_form import PlainForm
+from dashboard.forms.admin_form import PlainForm, list_and_make
 from dashboard.forms.fields import Dropdown, TextLine
 from dashboard.parts.formatting import counted
 
@@ -68,48 +69,38 @@ class BadAction(ValueError):
     """The form asks for what cannot be done; the text says why."""
 
 
-def _check(request: HttpRequest) -> HttpResponseBase | None:
-    refusal = check_view(request)
-    if refusal is None and not request.user.has_perm(MANAGE_PEOPLE):
-        raise PermissionDenied(f"{request.user} may not manage people. Ask an admin.")
-    return refusal
+manager_required = right_required(MANAGE_PEOPLE, "manage people")
 
 
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
+@manager_required
 def people(request: HttpRequest) -> HttpResponseBase:
     """List everybody. POST adds somebody and shows the sign-in link only once."""
-    refusal = _check(request)
-    if refusal is not None:
-        return refusal
-    roles, initial = _roles(request), {"role": "operator"}
-    form = NewPersonForm(
-        request.POST if request.method == "POST" else None, roles=roles, initial=initial
-    )
-    added: dict[str, Any] = {}
-    status = 422 if form.errors else 200
-    if form.is_valid():
+
+    def make(form: NewPersonForm) -> dict[str, Any]:
         user, token = accounts.add_person(
             form.cleaned_data["username"], form.cleaned_data["role"], _admin(request)
         )
-        added = {"added": user, "link": _link(request, token)}
-        form = NewPersonForm(roles=roles, initial=initial)
-    everybody = User.objects.select_related("person").prefetch_related("groups")
-    pages = Paginator(everybody.order_by("-is_active", "username"), PER_PAGE)
-    page = pages.get_page(request.GET.get("page"))
-    sessions = Counter(one.user_id for one in open_sessions())
-    rows = [{"person": user, **_shown(user), "sessions": sessions[user.pk]} for user in page]
-    context = {"rows": rows, "page": page, "form": form, **added}
-    return render(request, "people/index.html", context, status=status)
+        return {"added": user, "link": _link(request, token)}
+
+    def listed() -> dict[str, Any]:
+        everybody = User.objects.select_related("person").prefetch_related("groups")
+        pages = Paginator(everybody.order_by("-is_active", "username"), PER_PAGE)
+        page = pages.get_page(request.GET.get("page"))
+        sessions = Counter(one.user_id for one in open_sessions())
+        rows = [{"person": user, **_shown(user), "sessions": sessions[user.pk]} for user in page]
+        return {"rows": rows, "page": page}
+
+    form = partial(NewPersonForm, roles=_roles(request), initial={"role": "operator"})
+    return list_and_make(request, "people/index.html", form, make, listed)
 
 
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
+@manager_required
 def person(request: HttpRequest, number: int) -> HttpResponseBase:
     """One person. POST does what its `action` names."""
-    refusal = _check(request)
-    if refusal is not None:
-        return refusal
     user = get_object_or_404(User.objects.select_related("person"), pk=number)
     manageable = may_manage(cast("User", request.user), user)
     if request.method != "POST":

@@ -17,12 +17,23 @@ from django.views.decorators.http import require_POST, require_safe
 from dashboard import clock
 from dashboard.access.guards import ClusterRequest, check_edit, viewer_required
 from dashboard.charts.bars import DayBars, day_bars
-from dashboard.parts import responses, url_parameters
+from dashboard.lists import responses
+from dashboard.lists.controls import ListLinks
+from dashboard.lists.url_parameters import (
+    LIMIT,
+    PAGE,
+    BadFilter,
+    ListFilter,
+    Parameter,
+    one_of,
+    quoted,
+    text,
+    typed,
+)
 from dashboard.parts.formatting import age, counted, when
 from dashboard.parts.key_figures import Measure, lease_measures
 from dashboard.parts.lease_filter import PAGE_SIZE
 from dashboard.parts.lease_row import lease_url
-from dashboard.parts.list_controls import ListLinks
 from dashboard.parts.names import ShownName, shown_name
 from leases.actions.overrides import set_objective
 from leases.domain.figures import (
@@ -58,13 +69,48 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _YEARS = range(MINYEAR + 1, MAXYEAR)
 
 
-class ReliabilityFilter(url_parameters.ListFilter, frozen=True, kw_only=True):
+def read_percent(value: str) -> float:
+    """Raises ValueError, whose text says what to write instead."""
+    value = value.strip()
+    if not _PERCENT.fullmatch(value) or not 0 < float(value) <= 100:
+        raise ValueError("write percent above 0 up to 100, such as 99.9")
+    return float(value)
+
+
+def _objective(query: QueryDict, name: str) -> str:
+    value = text(query, name)
+    if value:
+        try:
+            read_percent(value)
+        except ValueError as error:
+            raise BadFilter(f"{name} cannot be {quoted(value)}: {error}.") from error
+    return value
+
+
+def _day(query: QueryDict, name: str) -> str:
+    value = text(query, name)
+    try:
+        good = not value or (_DATE.fullmatch(value) and date.fromisoformat(value).year in _YEARS)
+    except ValueError:
+        good = False
+    if not good:
+        raise BadFilter(f"{name} cannot be {quoted(value)}: write a day, such as 2026-11-20.")
+    return value
+
+
+class ReliabilityFilter(ListFilter, frozen=True, kw_only=True):
     """`day` is any day of the period, "" for the current one; `objective` "" for the default."""
 
     PARAMETERS = {
-        "period": "period", "day": "date", "by": "by", "namespace": "namespace",
-        "lease": "lease", "objective": "objective", "limit": "limit", "page": "page",
-    }  # fmt: skip
+        "period": Parameter("period", one_of, PERIODS),
+        "day": Parameter("date", _day),
+        "by": Parameter("by", one_of, BY),
+        "namespace": Parameter("namespace"),
+        "lease": Parameter("lease"),
+        "objective": Parameter("objective", _objective),
+        "limit": LIMIT,
+        "page": PAGE,
+    }
     period: str = PERIODS[0]
     day: str = ""
     by: str = BY[0]
@@ -80,55 +126,6 @@ class ReliabilityFilter(url_parameters.ListFilter, frozen=True, kw_only=True):
     def first_day(self, now: datetime) -> date:
         day = date.fromisoformat(self.day) if self.day else now.date()
         return first_day(self.length, day)
-
-
-def read_reliability_filter(query: QueryDict) -> ReliabilityFilter:
-    """Raises BadFilter."""
-    return ReliabilityFilter(
-        period=url_parameters.one_of(query, "period", PERIODS),
-        day=_day(query),
-        by=url_parameters.one_of(query, "by", BY),
-        namespace=url_parameters.text(query, "namespace"),
-        lease=url_parameters.text(query, "lease"),
-        objective=_objective(query),
-        page=url_parameters.page_number(query),
-        limit=url_parameters.number(
-            query, "limit", default=PAGE_SIZE, largest=url_parameters.LARGEST_PAGE
-        ),
-    )
-
-
-def read_percent(value: str) -> float:
-    """Raises ValueError, whose text says what to write instead."""
-    value = value.strip()
-    if not _PERCENT.fullmatch(value) or not 0 < float(value) <= 100:
-        raise ValueError("write percent above 0 up to 100, such as 99.9")
-    return float(value)
-
-
-def _objective(query: QueryDict) -> str:
-    value = url_parameters.text(query, "objective")
-    if value:
-        try:
-            read_percent(value)
-        except ValueError as error:
-            raise url_parameters.BadFilter(
-                f"objective cannot be {url_parameters.quoted(value)}: {error}."
-            ) from error
-    return value
-
-
-def _day(query: QueryDict) -> str:
-    value = url_parameters.text(query, "date")
-    try:
-        good = not value or (_DATE.fullmatch(value) and date.fromisoformat(value).year in _YEARS)
-    except ValueError:
-        good = False
-    if not good:
-        raise url_parameters.BadFilter(
-            f"date cannot be {url_parameters.quoted(value)}: write a day, such as 2026-11-20."
-        )
-    return value
 
 
 DAYS = 14
@@ -292,8 +289,8 @@ def reliability(request: ClusterRequest, cluster: str) -> HttpResponseBase:
     now = clock.now()
     try:
         answer_as = responses.read_format(request, FORMATS)
-        wanted = read_reliability_filter(request.GET)
-    except url_parameters.BadFilter as error:
+        wanted = ReliabilityFilter.read(request.GET)
+    except BadFilter as error:
         return _refuse(request, error, now)
     objective = _chosen_objective(cluster, wanted)
     period, since = wanted.length, wanted.first_day(now)
@@ -341,9 +338,7 @@ def objective(request: ClusterRequest, cluster: str) -> HttpResponseBase:
     try:
         percent = read_percent(value)
     except ValueError as error:
-        refused = url_parameters.BadFilter(
-            f"objective cannot be {url_parameters.quoted(value)}: {error}."
-        )
+        refused = BadFilter(f"objective cannot be {quoted(value)}: {error}.")
         return _refuse(request, refused, clock.now(), default=True)
     set_objective(user=cast("User", request.user), cluster=cluster, percent=percent, at=clock.now())
     messages.success(request, f"The objective of {cluster} is {percent:g} % from now on.")
@@ -384,8 +379,8 @@ def _around(
         "before_url": links.url(day=first_day(period, since - DAY).isoformat()),
         "after_url": links.url(day=following.isoformat()) if following <= now.date() else "",
         "current_url": links.url(day=""),
-        "json_url": links.json_url(page=1),
-        "csv_url": f"{links.json_url(page=1).removesuffix('json')}csv",
+        "json_url": links.url_as("json"),
+        "csv_url": links.url_as("csv"),
         "clear_url": path,
         "here_url": links.url(),
         "objective": f"{objective:g}",
@@ -478,7 +473,7 @@ def _span(since: date, following: date) -> str:
 
 def _refuse(
     request: ClusterRequest,
-    refused: url_parameters.BadFilter,
+    refused: BadFilter,
     now: datetime,
     *,
     default: bool = False,
@@ -489,11 +484,11 @@ def _refuse(
         return responses.json({"error": error}, status=400)
     usual = ReliabilityFilter()
     context = _around(request, usual, _chosen_objective(request.cluster.name, usual), now)
-    context["given"] = {name: url_parameters.typed(request.GET, name) for name in TYPED}
+    context["given"] = {name: typed(request.GET, name) for name in TYPED}
     context |= {"error": error, "bad": refused.parameter}
     if default:
         context |= {
             "bad": "default",
-            "default_objective": url_parameters.typed(request.POST, "objective"),
+            "default_objective": typed(request.POST, "objective"),
         }
     return responses.page(request, *TEMPLATES, context, status=400)

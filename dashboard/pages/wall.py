@@ -15,15 +15,15 @@ from dashboard import clock
 from dashboard.access.guards import ClusterRequest, wall_required
 from dashboard.board import running_board
 from dashboard.feed import Flappers
+from dashboard.lists.url_parameters import BadFilter
 from dashboard.parts.change_sentence import change_line, recent_changes
 from dashboard.parts.flapping import flappers_of
 from dashboard.parts.formatting import counted, stopwatch
 from dashboard.parts.incident_line import IncidentLine, incident_line, said_cause
 from dashboard.parts.key_figures import Counts, calm, of_kind, unexcused
-from dashboard.parts.lease_filter import LeaseFilter, Matcher, find, read_filter, wants
+from dashboard.parts.lease_controls import says
+from dashboard.parts.lease_filter import LeaseFilter, Matcher, find, wants
 from dashboard.parts.lease_row import wall_tile
-from dashboard.parts.list_controls import says
-from dashboard.parts.url_parameters import BadFilter
 from dashboard.watched_cluster import WatchedCluster
 from leases.domain.cause.incident import Incident
 from leases.domain.figures import FLAPPING_SEVERITY, SEVERITY, TROUBLE, is_in_trouble, severity
@@ -148,7 +148,7 @@ def wall(request: ClusterRequest, cluster: str) -> HttpResponse:
         "not_live_for": stopwatch(now - as_of),
     }
     try:
-        wanted = read_filter(request.GET)
+        wanted = LeaseFilter.read(request.GET)
     except BadFilter as error:
         return render(request, "wall/index.html", context | {"error": str(error)}, status=400)
     flappers, counts = flappers_of(cluster, as_of), store.counts()

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.cache import never_cache
@@ -14,11 +14,11 @@ from django.views.decorators.http import require_http_methods
 
 from dashboard import clock
 from dashboard.access import links
-from dashboard.access.guards import check_view
+from dashboard.access.guards import right_required
 from dashboard.access.roles import WALL_LINKS
-from dashboard.access.security_log import SecurityEvent, full_address, record
+from dashboard.access.security_log import SecurityEvent, record_by
 from dashboard.board import running_board
-from dashboard.forms.admin_form import PlainForm
+from dashboard.forms.admin_form import PlainForm, list_and_make
 from dashboard.forms.fields import TextLine, WholeNumber
 from leases.models import WallLink
 
@@ -76,51 +76,36 @@ class WallLinkForm(PlainForm):
         )
 
 
-def _check(request: HttpRequest) -> HttpResponseBase | None:
-    refusal = check_view(request)
-    if refusal is None and not request.user.has_perm(WALL_LINKS):
-        raise PermissionDenied(f"{request.user} may not manage wall links. Ask an admin.")
-    return refusal
-
-
 def _record(request: HttpRequest, event: SecurityEvent, link: WallLink) -> None:
-    record(
-        event,
-        who=request.user.get_username(),
-        address=full_address(request.META.get("REMOTE_ADDR")),
-        about=f"wall link {link.name} of {', '.join(link.clusters)}",
-    )
+    record_by(request, event, f"wall link {link.name} of {', '.join(link.clusters)}")
+
+
+manager_required = right_required(WALL_LINKS, "manage wall links")
 
 
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
+@manager_required
 def wall_links(request: HttpRequest) -> HttpResponseBase:
     """List the links. POST makes one and shows its address only once."""
-    refusal = _check(request)
-    if refusal is not None:
-        return refusal
-    data = request.POST if request.method == "POST" else None
-    form = WallLinkForm(data, clusters=running_board().clusters)
-    made: dict[str, Any] = {}
-    if form.is_valid():
+
+    def make(form: WallLinkForm) -> dict[str, Any]:
         link, token = form.save(created_by=request.user.get_username(), now=clock.now())
         _record(request, SecurityEvent.LINK_CREATED, link)
         urls = {
             cluster: request.build_absolute_uri(links.path_of(token, cluster=cluster))
             for cluster in link.clusters
         }
-        made = {"made": link, "made_urls": urls}
-        form = WallLinkForm(clusters=running_board().clusters)
-    context = {"links": _presented(), "form": form, **made}
-    return render(request, "wall_links/index.html", context, status=422 if form.errors else 200)
+        return {"made": link, "made_urls": urls}
+
+    form = partial(WallLinkForm, clusters=running_board().clusters)
+    return list_and_make(request, "wall_links/index.html", form, make, _presented)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
+@manager_required
 def revoke_wall_link(request: HttpRequest, number: int) -> HttpResponseBase:
     """Ask first; POST revokes the link."""
-    refusal = _check(request)
-    if refusal is not None:
-        return refusal
     link = get_object_or_404(WallLink, pk=number)
     if request.method != "POST":
         return render(request, "wall_links/revoke.html", {"link": link})
@@ -131,9 +116,9 @@ def revoke_wall_link(request: HttpRequest, number: int) -> HttpResponseBase:
     return redirect("wall_links")
 
 
-def _presented() -> list[dict[str, Any]]:
+def _presented() -> dict[str, Any]:
     now, clusters = clock.now(), running_board().clusters
-    return [
+    shown = [
         {
             "link": link,
             "unwatched": not any(cluster in clusters for cluster in link.clusters),
@@ -141,3 +126,4 @@ def _presented() -> list[dict[str, Any]]:
         }
         for link in WallLink.objects.order_by("-created_at", "-pk")
     ]
+    return {"links": shown}

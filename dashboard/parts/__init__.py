@@ -1,1 +1,1 @@
-"""Parts that several pages show. Imports charts and access. Tests: tests/parts."""
+"""Parts that several pages show. Imports lists, charts and access. Tests: tests/parts."""

@@ -12,12 +12,12 @@ from django.urls import reverse
 
 from dashboard.access.roles import READ_TRAIL
 from dashboard.board import running_board
+from dashboard.lists.url_parameters import write_moment
 from dashboard.parts.audit_line import AuditLine, audit_line
 from dashboard.parts.formatting import age, counted, gap_length, listed, shortened, when
 from dashboard.parts.incident_line import ChangeCause, change_cause, visible, written_by_hand
 from dashboard.parts.lease_row import lease_url
 from dashboard.parts.names import HolderView, ShownName, holder_view, shown_name
-from dashboard.parts.url_parameters import write_moment
 from leases.domain.cause.clue import FORM_WRITER
 from leases.domain.cause.incident import Incident
 from leases.domain.change import Change, ChangeType, UnreadableChange, identity

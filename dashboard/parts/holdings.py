@@ -8,19 +8,18 @@ from weakref import WeakKeyDictionary
 import msgspec
 from django.http import QueryDict
 
-from dashboard.parts.answer_cache import AnswerCache
-from dashboard.parts.time_range import RANGES
-from dashboard.parts.url_parameters import (
-    LARGEST_PAGE,
+from dashboard.lists.url_parameters import (
+    LIMIT,
+    PAGE,
     BadFilter,
     ListFilter,
-    number,
+    Parameter,
     one_of,
-    page_number,
     sort_by,
-    text,
     words,
 )
+from dashboard.parts.answer_cache import AnswerCache
+from dashboard.parts.time_range import RANGES
 from leases.domain.holder_identity import split_holder
 from leases.domain.kind import NODE_LEASES, Kind, owner_node
 from leases.domain.lease import ObjectName
@@ -38,15 +37,29 @@ NOW, PAST = HOLDS = ("now", "past")
 KINDS = (Kind.ELECTION, Kind.LOCK, Kind.IDENTITY, Kind.UNKNOWN)
 
 
+def _kinds(query: QueryDict, name: str) -> tuple[Kind, ...]:
+    kinds = words(query, name, Kind)
+    if Kind.HEARTBEAT in kinds:
+        choices = ", ".join(KINDS)
+        raise BadFilter(f"{name} cannot be 'heartbeat' here: use one of {choices}, or nodes/.")
+    return kinds
+
+
 class HolderFilter(ListFilter, frozen=True, kw_only=True):
     """An empty field filters nothing. `text` is part of an identity or of the name of a held Lease;
     `holds` is "now" for holders of today, "past" for former ones.
     """
 
     PARAMETERS = {
-        "text": "q", "holds": "holds", "kinds": "kind", "group": "group", "range": "range",
-        "sort": "sort", "limit": "limit", "page": "page",
-    }  # fmt: skip
+        "text": Parameter("q"),
+        "holds": Parameter("holds", one_of, ("", *HOLDS)),
+        "kinds": Parameter("kind", _kinds),
+        "group": Parameter("group", one_of, GROUPS),
+        "range": Parameter("range", one_of, tuple(RANGES)),
+        "sort": Parameter("sort", sort_by, SORTS),
+        "limit": LIMIT,
+        "page": PAGE,
+    }
     text: str = ""
     kinds: tuple[Kind, ...] = ()
     group: str = HOST
@@ -54,24 +67,6 @@ class HolderFilter(ListFilter, frozen=True, kw_only=True):
     range: str = USUAL_RANGE
     sort: str = DOWN
     limit: int = PAGE_SIZE
-
-
-def read_holder_filter(query: QueryDict) -> HolderFilter:
-    """Raises BadFilter."""
-    kinds = words(query, "kind", Kind)
-    if Kind.HEARTBEAT in kinds:
-        choices = ", ".join(KINDS)
-        raise BadFilter(f"kind cannot be 'heartbeat' here: use one of {choices}, or nodes/.")
-    return HolderFilter(
-        text=text(query, "q"),
-        kinds=kinds,
-        group=one_of(query, "group", GROUPS, HOST),
-        holds=one_of(query, "holds", ("", *HOLDS), ""),
-        range=one_of(query, "range", tuple(RANGES), USUAL_RANGE),
-        sort=sort_by(query, SORTS),
-        page=page_number(query),
-        limit=number(query, "limit", default=PAGE_SIZE, largest=LARGEST_PAGE),
-    )
 
 
 MAX_KEPT = 512  # characters of an identity whose host is kept

@@ -10,9 +10,9 @@ from django.urls import reverse
 
 from dashboard.board import running_board
 from dashboard.charts.time_axis import Band, Scale, incident_bands
+from dashboard.lists.url_parameters import write_moment
 from dashboard.parts import cause_words
 from dashboard.parts.formatting import age, capitalized, counted, shortened, when
-from dashboard.parts.url_parameters import write_moment
 from leases.domain.cause.clue import FORM_WRITER, is_human_writer
 from leases.domain.cause.incident import Cause, Confidence, Incident, Standing
 from leases.domain.change import Change

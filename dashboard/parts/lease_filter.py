@@ -3,7 +3,7 @@
 import heapq
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from itertools import chain, islice, tee
 from operator import attrgetter, itemgetter
 from typing import Any
@@ -11,23 +11,22 @@ from typing import Any
 import msgspec
 from django.http import QueryDict
 
-from dashboard.parts.key_figures import Counts
-from dashboard.parts.names import is_held_by
-from dashboard.parts.url_parameters import (
-    LARGEST_PAGE,
+from dashboard.lists.url_parameters import (
+    LIMIT,
+    PAGE,
     BadFilter,
     ListFilter,
+    Parameter,
     is_true,
-    number,
     one_of,
-    page_number,
     quoted,
     sort_by,
-    text,
     true_or_false,
     typed,
     words,
 )
+from dashboard.parts.key_figures import Counts
+from dashboard.parts.names import is_held_by
 from leases.domain.figures import EXCUSED_SEVERITY, FLAPPING_SEVERITY, SEVERITY
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
@@ -56,17 +55,25 @@ class LeaseFilter(ListFilter, frozen=True, kw_only=True):
     """An empty field filters nothing.
 
     `text` is part of namespace/name or of the holder, in any case; `holder` is an identity or the
-    host in it; `labels` is a label selector of Kubernetes; `at` is the instant of a past list.
+    host in it; `labels` is a label selector of Kubernetes.
     `flapping` adds the Leases that flap to those of `phases`; alone, it leaves only them.
     `abandoned` is "true" for nothing but abandoned Leases, "false" for none of them.
     """
 
     PARAMETERS = {
-        "text": "q", "namespace": "namespace", "holder": "holder", "labels": "labels",
-        "kinds": "kind", "phases": "phase", "flapping": "flapping",
-        "abandoned": "abandoned", "sort": "sort",
-        "range": "range", "limit": "limit", "page": "page", "at": "at",
-    }  # fmt: skip
+        "text": Parameter("q"),
+        "namespace": Parameter("namespace"),
+        "holder": Parameter("holder"),
+        "labels": Parameter("labels"),
+        "kinds": Parameter("kind", words, Kind),
+        "phases": Parameter("phase", words, Phase),
+        "flapping": Parameter("flapping", is_true),
+        "abandoned": Parameter("abandoned", true_or_false),
+        "sort": Parameter("sort", sort_by, COLUMNS),
+        "range": Parameter("range", one_of, tuple(RANGES)),
+        "limit": LIMIT,
+        "page": PAGE,
+    }
     text: str = ""
     namespace: str = ""
     holder: str = ""
@@ -78,7 +85,9 @@ class LeaseFilter(ListFilter, frozen=True, kw_only=True):
     sort: str = WORST_FIRST
     range: str = USUAL_RANGE
     limit: int = PAGE_SIZE
-    at: datetime | None = None
+
+    def check(self) -> None:
+        _selects(self.labels)
 
     @property
     def searches(self) -> bool:
@@ -94,26 +103,6 @@ class LeaseFilter(ListFilter, frozen=True, kw_only=True):
     @property
     def wanted_phases(self) -> tuple[Phase, ...]:
         return self.phases if self.phases or self.flapping else tuple(Phase)
-
-
-def read_filter(query: QueryDict) -> LeaseFilter:
-    """Raises BadFilter."""
-    wanted = LeaseFilter(
-        text=text(query, "q"),
-        namespace=text(query, "namespace"),
-        holder=text(query, "holder"),
-        labels=text(query, "labels"),
-        kinds=words(query, "kind", Kind),
-        phases=words(query, "phase", Phase),
-        flapping=is_true(query, "flapping"),
-        abandoned=true_or_false(query, "abandoned"),
-        sort=sort_by(query, COLUMNS),
-        range=one_of(query, "range", tuple(RANGES), USUAL_RANGE),
-        page=page_number(query),
-        limit=number(query, "limit", default=PAGE_SIZE, largest=LARGEST_PAGE),
-    )
-    _selects(wanted.labels)
-    return wanted
 
 
 def typed_texts(query: QueryDict) -> LeaseFilter:

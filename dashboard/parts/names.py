@@ -9,8 +9,8 @@ from functools import lru_cache
 import msgspec
 
 from dashboard.board import running_store
+from dashboard.lists.url_parameters import MAX_TEXT
 from dashboard.parts.formatting import shortened
-from dashboard.parts.url_parameters import MAX_TEXT
 from leases.domain.holder_identity import split_holder
 from leases.domain.lease import ObjectName
 from leases.tracking.store import Store

@@ -11,7 +11,7 @@ from dashboard.access.links import PARAMETER
 from dashboard.access.roles import role_of
 from dashboard.board import running_board
 from dashboard.config import VERSION
-from dashboard.parts.responses import REGIONS
+from dashboard.lists.responses import REGIONS
 
 THEMES = ("light", "dark")
 MAX_LINK = 4000  # characters that a link repeats of the page's own URL

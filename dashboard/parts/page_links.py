@@ -5,13 +5,26 @@ from datetime import datetime, timedelta
 from urllib.parse import urlencode
 
 import msgspec
+from django.http import QueryDict
 from django.urls import reverse
 
+from dashboard.lists.url_parameters import (
+    LIMIT,
+    Parameter,
+    UrlState,
+    holder_text,
+    one_of,
+    read_moment,
+    true_or_false,
+    words,
+    write_moment,
+)
 from dashboard.parts.holdings import host_of
 from dashboard.parts.lease_row import lease_url
 from dashboard.parts.names import holder_parameter, part_of
 from dashboard.parts.time_range import RANGES, TimeRange
-from dashboard.parts.url_parameters import write_moment
+from leases.domain.cause.incident import Cause
+from leases.domain.change import ChangeType
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.history.indexed_search import HistoryFilter
@@ -120,24 +133,42 @@ def _url(page: str, cluster: str, query: dict[str, str]) -> str:
     return f"{path}?{kept}" if kept else path
 
 
-def history_query(wanted: HistoryFilter, **more: str) -> str:
-    """The query string of a filter; `more` adds parameters, or replaces some of the filter."""
-    pairs = [("change", word) for word in wanted.change]
-    pairs += [("kind", word) for word in wanted.kind]
-    pairs += [("cause", word) for word in wanted.cause]
-    texts = filter_texts(wanted) | more
-    pairs += [(name, value) for name, value in texts.items() if value]
-    return urlencode(pairs)
+_TRUTH = {"true": True, "false": False}
+TABLE, LINES = VIEWS = ("table", "sentences")
 
 
-def filter_texts(wanted: HistoryFilter) -> dict[str, str]:
-    """The single values of a filter by parameter; "" where it filters nothing."""
-    return {
-        "namespace": wanted.namespace or "",
-        "lease": wanted.lease or "",
-        "holder": wanted.holder or "",
-        "q": wanted.text,
-        "inferred": "" if wanted.inferred is None else str(wanted.inferred).lower(),
-        "since": write_moment(wanted.since),
-        "until": write_moment(wanted.until),
+def _truth(query: QueryDict, name: str) -> bool | None:
+    return _TRUTH.get(true_or_false(query, name))
+
+
+class HistoryState(UrlState, HistoryFilter, frozen=True, kw_only=True):
+    """What the URL of history says. `range` ends now; `before` is the cursor of a page."""
+
+    PARAMETERS = {
+        "change": Parameter("change", words, ChangeType),
+        "kind": Parameter("kind", words, Kind),
+        "cause": Parameter("cause", words, Cause),
+        "namespace": Parameter("namespace"),
+        "lease": Parameter("lease"),
+        "holder": Parameter("holder", holder_text),
+        "text": Parameter("q"),
+        "inferred": Parameter("inferred", _truth),
+        "since": Parameter("since", read_moment),
+        "until": Parameter("until", read_moment),
+        "range": Parameter("range", one_of, ("", *RANGES)),
+        "view": Parameter("view", one_of, VIEWS),
+        "before": Parameter("before", QueryDict.get),
+        "limit": LIMIT,
     }
+    range: str = ""
+    view: str = TABLE
+    before: str = ""
+    limit: int = 50
+    page: int = 1  # its pages have cursors
+
+    def as_of(self, now: datetime) -> HistoryFilter:
+        """The filter alone, with the range applied."""
+        found = {name: getattr(self, name) for name in HistoryFilter.__struct_fields__}
+        if self.range:
+            found["since"] = max(filter(None, (self.since, now - RANGES[self.range])))
+        return HistoryFilter(**found)

@@ -5,22 +5,20 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
-from django.http import QueryDict
 
-from dashboard.parts.formatting import span_of
-from dashboard.parts.lease_filter import PAGE_SIZE
-from dashboard.parts.list_controls import Chip, ListLinks
-from dashboard.parts.url_parameters import (
+from dashboard.lists.controls import Chip, ListLinks
+from dashboard.lists.url_parameters import (
+    PAGE,
     BadFilter,
     ListFilter,
+    Parameter,
     number,
     one_of,
-    page_number,
     passed,
     read_moment,
-    text,
     words,
 )
+from dashboard.parts.formatting import span_of
 from leases.domain.kind import Kind
 
 RANGES = {
@@ -46,7 +44,12 @@ class StretchFilter(ListFilter, frozen=True, kw_only=True):
     `at` is the playhead, by default at the end.
     """
 
-    PARAMETERS = {"since": "from", "until": "to", "at": "at"}
+    PARAMETERS = {
+        "range": Parameter("range", one_of, tuple(RANGES)),
+        "since": Parameter("from", read_moment),
+        "until": Parameter("to", read_moment),
+        "at": Parameter("at", read_moment),
+    }
     range: str = USUAL_RANGE
     since: datetime | None = None
     until: datetime | None = None
@@ -55,16 +58,28 @@ class StretchFilter(ListFilter, frozen=True, kw_only=True):
     def pairs(self) -> list[tuple[str, str]]:
         """The range has no fixed default, and no meaning beside a stretch."""
         first = [("range", self.range)] if self.since is None else []
-        return first + ListFilter.pairs(self)
+        return first + [pair for pair in ListFilter.pairs(self) if pair[0] != "range"]
+
+    def check(self) -> None:
+        if (self.since is None) != (self.until is None):
+            raise BadFilter("from and to belong together: give both, or a range.")
+        length = None if self.since is None or self.until is None else self.until - self.since
+        if length is not None and not SHORTEST <= length <= MAX_RANGE:
+            raise BadFilter("to must be later than from, by 10 s at least and 366 d at most.")
 
 
 class TimelineFilter(StretchFilter, frozen=True, kw_only=True):
     """`text` is part of namespace/name, in any case; `holder` is an identity or the host in it."""
 
     PARAMETERS = StretchFilter.PARAMETERS | {
-        "text": "q", "holder": "holder", "kinds": "kind", "sort": "sort", "view": "view",
-        "limit": "limit", "page": "page",
-    }  # fmt: skip
+        "text": Parameter("q"),
+        "holder": Parameter("holder"),
+        "kinds": Parameter("kind", words, Kind),
+        "sort": Parameter("sort", one_of, SORTS),
+        "view": Parameter("view", one_of, VIEWS),
+        "limit": Parameter("limit", number, LARGEST_PAGE),
+        "page": PAGE,
+    }
     kinds: tuple[Kind, ...] = ()
     text: str = ""
     holder: str = ""
@@ -97,42 +112,6 @@ def range_for(watched: datetime | None, now: datetime, *, usual: str = USUAL_RAN
         return usual
     names = list(RANGES)[: list(RANGES).index(usual)]
     return next((name for name in names if now - watched <= RANGES[name]), usual)
-
-
-def read_stretch(
-    query: QueryDict, now: datetime, usual: str
-) -> tuple[str, datetime | None, datetime | None]:
-    """Read range, `from` and `to`. A time of day means the last one before `to` or now.
-
-    Raises BadFilter.
-    """
-    until = read_moment(query.get("to", ""), "to", now)
-    since = read_moment(query.get("from", ""), "from", until or now)
-    if (since is None) != (until is None):
-        raise BadFilter("from and to belong together: give both, or a range.")
-    if since is not None and until is not None and not SHORTEST <= until - since <= MAX_RANGE:
-        raise BadFilter("to must be later than from, by 10 s at least and 366 d at most.")
-    return one_of(query, "range", tuple(RANGES), usual), since, until
-
-
-def read_timeline_filter(
-    query: QueryDict, now: datetime, *, usual: str = USUAL_RANGE
-) -> TimelineFilter:
-    """Raises BadFilter."""
-    name, since, until = read_stretch(query, now, usual)
-    return TimelineFilter(
-        range=name,
-        since=since,
-        until=until,
-        at=read_moment(query.get("at", ""), "at", until or now),
-        kinds=words(query, "kind", Kind),
-        text=text(query, "q"),
-        holder=text(query, "holder"),
-        sort=one_of(query, "sort", SORTS, WORST_FIRST),
-        view=one_of(query, "view", VIEWS, LANES),
-        page=page_number(query),
-        limit=number(query, "limit", default=PAGE_SIZE, largest=LARGEST_PAGE),
-    )
 
 
 def window(wanted: StretchFilter, now: datetime, *, watched: datetime | None = None) -> TimeRange:

@@ -1,6 +1,6 @@
-"""Find rows of the audit trail, and export them."""
+"""Find rows of the audit trail."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -12,11 +12,9 @@ from leases.domain.cause.incident import Cause, Incident
 from leases.domain.change import Change, ChangeType
 from leases.domain.lease import ObjectName
 from leases.history.database import from_stored, from_stored_json, to_stored
-from leases.history.export import csv_cell
 from leases.models import Edit
 from leases.wire.microtime import format_microtime
 
-CHUNK = 2000
 FIELDS = (
     "id", "at", "closed_at", "user", "address", "cluster", "namespace", "name", "action",
     "changes", "reason", "outcome", "detail", "code", "code_reason", "resource_version",
@@ -209,29 +207,10 @@ def changes_of(row: Edit) -> list[dict[str, Any]]:
     return [{"field": name, "from": before.get(name), "to": after[name]} for name in after]
 
 
-def ndjson(wanted: AuditFilter) -> Iterator[str]:
-    """Yield one JSON object per line, oldest first."""
-    for row in _oldest_first(wanted):
-        yield msgspec.json.encode(as_item(row)).decode() + "\n"
-
-
-def as_csv(wanted: AuditFilter) -> Iterator[str]:
-    """Yield a header and one line per row, oldest first; safe for spreadsheets."""
-    yield ",".join(FIELDS) + "\r\n"
-    for row in _oldest_first(wanted):
-        item = as_item(row)
-        item["changes"] = "; ".join(map(change_text, item["changes"]))
-        yield ",".join(map(csv_cell, item.values())) + "\r\n"
-
-
 def change_text(change: dict[str, Any]) -> str:
     """Such as `spec.holderIdentity: "a" -> "b"`, with values as JSON."""
     old, new = (msgspec.json.encode(change[side]).decode() for side in ("from", "to"))
     return f"{change['field']}: {old} -> {new}"
-
-
-def _oldest_first(wanted: AuditFilter) -> Iterator[Edit]:
-    return matching(wanted).order_by("at", "id").iterator(chunk_size=CHUNK)
 
 
 def _moment(moment: datetime | None) -> str | None:

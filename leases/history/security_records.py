@@ -1,17 +1,14 @@
-"""Find and export lines of the security log."""
+"""Find lines of the security log."""
 
-from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
 import msgspec
 from django.db.models import Q, QuerySet
 
-from leases.history.export import csv_cell
 from leases.models import SecurityRecord
 from leases.wire.microtime import format_microtime
 
-CHUNK = 2000
 FIELDS = ("id", "at", "event", "who", "address", "about", "outcome")
 
 
@@ -47,20 +44,3 @@ def as_item(row: SecurityRecord) -> dict[str, Any]:
     empty_is_null = {"address": row.address or None, "about": row.about or None}
     values = {name: getattr(row, name) for name in FIELDS} | empty_is_null
     return values | {"at": format_microtime(row.at)}
-
-
-def ndjson(wanted: SecurityFilter) -> Iterator[str]:
-    """Yield one JSON object per line, oldest first."""
-    for row in _oldest_first(wanted):
-        yield msgspec.json.encode(as_item(row)).decode() + "\n"
-
-
-def as_csv(wanted: SecurityFilter) -> Iterator[str]:
-    """Yield a header and one line per row, oldest first; safe for spreadsheets."""
-    yield ",".join(FIELDS) + "\r\n"
-    for row in _oldest_first(wanted):
-        yield ",".join(map(csv_cell, as_item(row).values())) + "\r\n"
-
-
-def _oldest_first(wanted: SecurityFilter) -> Iterator[SecurityRecord]:
-    return matching(wanted).order_by("at", "id").iterator(chunk_size=CHUNK)

@@ -12,7 +12,7 @@ from django.db import DatabaseError
 from django.test import AsyncClient, Client
 
 from dashboard.access.security_log import SecurityEvent, record
-from dashboard.parts.responses import LINES_AT_ONCE
+from dashboard.lists.responses import LINES_AT_ONCE
 from leases.history import retention
 from leases.history.retention import forget_security
 from leases.models import SecurityRecord, WallLink

@@ -6,9 +6,9 @@ import msgspec
 import pytest
 from django.http import QueryDict
 
+from dashboard.lists.url_parameters import BadFilter
 from dashboard.parts import lease_filter
-from dashboard.parts.lease_filter import find, read_filter, wants
-from dashboard.parts.url_parameters import BadFilter
+from dashboard.parts.lease_filter import LeaseFilter, find, wants
 from leases.domain.kind import Kind
 from leases.domain.lease import Lease, ObjectName
 from leases.domain.phase import Phase
@@ -41,7 +41,7 @@ def asked(query: str, *flapping: str):
     store = Store("c")
     store.restore(LEASES, NOW)
     keys = [lease.key for name in flapping for lease in LEASES if lease.key.name == name]
-    return find(store, read_filter(QueryDict(query)), flapping=keys, busy=lambda: BUSY)
+    return find(store, LeaseFilter.read(QueryDict(query)), flapping=keys, busy=lambda: BUSY)
 
 
 def names(query: str, *flapping: str) -> list[str]:
@@ -181,7 +181,7 @@ def test_counts_are_of_what_the_text_and_the_namespace_leave():
     ],
 )
 def test_one_lease_is_wanted_exactly_if_the_list_has_it(query):
-    wanted = wants(read_filter(QueryDict(query)), lambda lease: lease.key.name == "a")
+    wanted = wants(LeaseFilter.read(QueryDict(query)), lambda lease: lease.key.name == "a")
     found = {x.key for x in asked(query, "a").page}
     assert {lease.key for lease in LEASES if wanted(lease)} == found
 
@@ -202,5 +202,5 @@ def test_one_lease_is_wanted_exactly_if_the_list_has_it(query):
 )
 def test_a_bad_filter_is_answered_with_the_right_form(query, sentence):
     with pytest.raises(BadFilter) as refused:
-        read_filter(QueryDict(query))
+        LeaseFilter.read(QueryDict(query))
     assert str(refused.value).startswith(sentence)

@@ -8,12 +8,12 @@ import pytest
 from django.http import QueryDict
 
 from dashboard.charts.time_axis import Scale
+from dashboard.lists.controls import ListLinks
+from dashboard.lists.url_parameters import BadFilter
 from dashboard.pages.timeline.lane_query import LanePage
 from dashboard.pages.timeline.view import timeline_links
 from dashboard.parts.changes_strip import overview_of
-from dashboard.parts.list_controls import ListLinks
-from dashboard.parts.time_range import range_for, read_timeline_filter, window, zoom_to
-from dashboard.parts.url_parameters import BadFilter
+from dashboard.parts.time_range import TimelineFilter, range_for, window, zoom_to
 from leases.domain.kind import Kind
 
 NOW = datetime(2026, 11, 20, 12, 4, 23, tzinfo=UTC)
@@ -21,7 +21,7 @@ HOUR = timedelta(hours=1)
 
 
 def shown(query: str):
-    return window(read_timeline_filter(QueryDict(query), NOW), NOW)
+    return window(TimelineFilter.read(QueryDict(query), NOW), NOW)
 
 
 def test_without_a_word_it_shows_the_last_six_hours_and_follows_the_clock():
@@ -59,7 +59,7 @@ def test_every_range_ends_now(text, minutes):
 
 
 def young(query: str, seconds: float):
-    wanted = read_timeline_filter(QueryDict(query), NOW)
+    wanted = TimelineFilter.read(QueryDict(query), NOW)
     return window(wanted, NOW, watched=NOW - timedelta(seconds=seconds))
 
 
@@ -141,11 +141,11 @@ def test_an_undrawable_range_is_refused_with_a_link_to_another(query, says):
     ],
 )
 def test_every_state_is_a_url_and_back(query):
-    assert read_timeline_filter(QueryDict(query), NOW).query() == query
+    assert TimelineFilter.read(QueryDict(query), NOW).query() == query
 
 
 def links(query: str, *, total: int = 120):
-    wanted = read_timeline_filter(QueryDict(query), NOW)
+    wanted = TimelineFilter.read(QueryDict(query), NOW)
     return timeline_links(
         "/t/",
         wanted,
@@ -168,7 +168,7 @@ def test_pages_lead_on_and_keep_the_rest():
 
 def test_zooming_goes_around_the_playhead_and_ends_at_its_limits():
     fixed = "from=2026-11-20T08:00:00Z&to=2026-11-20T12:00:00Z&at=2026-11-20T09:00:00Z"
-    closer = window(read_timeline_filter(QueryDict(links(fixed)["closer"][4:]), NOW), NOW)
+    closer = window(TimelineFilter.read(QueryDict(links(fixed)["closer"][4:]), NOW), NOW)
     assert (closer.since.hour, closer.since.minute) == (8, 30)
     assert (closer.until.hour, closer.until.minute) == (10, 30)
     assert closer.at.hour == 9
@@ -179,10 +179,10 @@ def test_zooming_goes_around_the_playhead_and_ends_at_its_limits():
 
 def zoomed(query: str, since: str, until: str):
     """Where a band between two times of day leads."""
-    wanted = read_timeline_filter(QueryDict(query), NOW)
+    wanted = TimelineFilter.read(QueryDict(query), NOW)
     zoom = zoom_to(ListLinks("/t/", wanted), window(wanted, NOW), now=NOW)
     url = zoom(*(datetime.fromisoformat(f"2026-11-20T{text}Z") for text in (since, until)))
-    return window(read_timeline_filter(QueryDict(url[4:]), NOW), NOW) if url else None
+    return window(TimelineFilter.read(QueryDict(url[4:]), NOW), NOW) if url else None
 
 
 def test_a_band_leads_to_its_stretch_with_its_surroundings():
@@ -211,7 +211,7 @@ def test_a_band_of_just_now_leads_to_a_stretch_that_ends_now():
 def test_a_live_stretch_has_nothing_later_and_an_earlier_half():
     found = links("")
     assert found["later"] == ""
-    earlier = window(read_timeline_filter(QueryDict(found["earlier"][4:]), NOW), NOW)
+    earlier = window(TimelineFilter.read(QueryDict(found["earlier"][4:]), NOW), NOW)
     assert (earlier.since, earlier.until) == (NOW - 9 * HOUR, NOW - 3 * HOUR)
 
 
@@ -229,7 +229,7 @@ def test_the_brush_moves_in_a_longer_time_that_holds_the_stretch(query):
 
 def test_the_steps_of_the_overview_stay_where_they_are_while_time_goes_on():
     one = overview_of(shown(""), NOW)
-    other = overview_of(window(read_timeline_filter(QueryDict(""), NOW), NOW), NOW + one.step)
+    other = overview_of(window(TimelineFilter.read(QueryDict(""), NOW), NOW), NOW + one.step)
     assert other.since - one.since == one.step
 
 
@@ -245,6 +245,6 @@ def test_the_brush_of_a_young_history_begins_with_it():
 def test_the_brush_begins_with_a_history_that_began_at_a_whole_step():
     now = NOW.replace(second=0)
     view = window(
-        read_timeline_filter(QueryDict("range=5m"), now), now, watched=now - timedelta(minutes=4)
+        TimelineFilter.read(QueryDict("range=5m"), now), now, watched=now - timedelta(minutes=4)
     )
     assert overview_of(view, now, watched=view.since).since == now - timedelta(minutes=4)

@@ -9,8 +9,8 @@ from django.core.management.base import CommandError
 from django.utils.dateparse import parse_datetime
 
 from dashboard.access.security_log import SecurityEvent, record
+from dashboard.lists.url_parameters import BadFilter, read_moment
 from dashboard.management.refusing import RefusingCommand
-from dashboard.parts.url_parameters import BadFilter, read_moment
 from leases.history import export, find_changes
 from leases.history.indexed_search import HistoryFilter
 

@@ -20,14 +20,14 @@ from dashboard.access import guards
 from dashboard.access.roles import EDIT
 from dashboard.board import running_board
 from dashboard.forms.delete_form import DeleteManyForm
+from dashboard.lists import responses
+from dashboard.lists.url_parameters import BadFilter, one_of, quoted
 from dashboard.pages.delete.one import ALIVE
-from dashboard.parts import responses
 from dashboard.parts.audit_line import intent_of
 from dashboard.parts.formatting import age, counted, listed
-from dashboard.parts.lease_filter import LeaseFilter, find, read_filter
+from dashboard.parts.lease_controls import says
+from dashboard.parts.lease_filter import LeaseFilter, find
 from dashboard.parts.lease_row import lease_url, row_view
-from dashboard.parts.list_controls import says
-from dashboard.parts.url_parameters import BadFilter, one_of, quoted
 from dashboard.parts.write_access import WriteAccess, may_write
 from dashboard.watched_cluster import NodeBook, WatchedCluster
 from leases.actions import deletion_runs
@@ -87,7 +87,7 @@ def choose(cluster: WatchedCluster, query: QueryDict) -> DeletionChoice | None:
         words = "Not deleted the last time" if "again" in query else "Chosen by name"
         missing = len(found) - len(there)
         return DeletionChoice(words=words, leases=there, with_held=with_held, missing=missing)
-    wanted = read_filter(query).replace(page=1, limit=EVERY, sort="namespace")
+    wanted = LeaseFilter.read(query).replace(page=1, limit=EVERY, sort="namespace")
     if "again" in query or wanted == LeaseFilter().replace(limit=EVERY, sort="namespace"):
         return None
     return DeletionChoice(

@@ -12,12 +12,12 @@ from dashboard.access.guards import check_editor, find_cluster
 from dashboard.forms import edit_form
 from dashboard.forms.fields import Collision
 from dashboard.forms.yaml_form import YamlForm
+from dashboard.lists.url_parameters import BadFilter, one_of, text
 from dashboard.pages.edit.form_page import FormPage, answer
 from dashboard.pages.edit.what_happens import WhatHappens, of_edit, of_hand_over, of_release
 from dashboard.parts.formatting import when
 from dashboard.parts.lease_head import to_yaml, without_managed_fields
 from dashboard.parts.names import MAX_IDENTITY, holder_view
-from dashboard.parts.url_parameters import BadFilter, one_of, text
 from dashboard.parts.write_access import ON_LEASE, ON_LIST, may_write_each, rights_of
 from leases.actions.write_lease import DryRun, Guard, Moved, Refused, same_term
 from leases.domain import edit

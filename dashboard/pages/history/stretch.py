@@ -7,31 +7,36 @@ from typing import Any
 from urllib.parse import urlencode
 
 import msgspec
-from django.http import HttpResponse, HttpResponseBase, QueryDict
+from django.http import HttpResponseBase
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from dashboard import clock
 from dashboard.access.guards import ClusterRequest, viewer_required
-from dashboard.parts import responses, url_parameters
+from dashboard.lists.declaration import FoundRows, List
+from dashboard.lists.url_parameters import (
+    LIMIT,
+    PAGE,
+    Parameter,
+    one_of,
+    typed,
+    words,
+    write_moment,
+)
 from dashboard.parts.answer_cache import AnswerCache
 from dashboard.parts.as_of import nobody_at
 from dashboard.parts.formatting import age, counted, span_of, when
 from dashboard.parts.incident_line import incident_line, incidents_between, incidents_url
 from dashboard.parts.key_figures import Measure, lease_measures
-from dashboard.parts.lease_filter import PAGE_SIZE
-from dashboard.parts.list_controls import KIND_LABELS, ListLinks
+from dashboard.parts.lease_controls import KIND_LABELS
 from dashboard.parts.names import shown_name
 from dashboard.parts.page_links import lease_url_at, shown_time
-from dashboard.parts.time_range import StretchFilter, TimeRange, read_stretch, stretch_links, window
+from dashboard.parts.time_range import StretchFilter, TimeRange, stretch_links, window
 from leases.domain.figures import LONG_GAP_SECONDS
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.phase import Phase
 from leases.history.change_counts import LeaseTotals, StretchTotals, stretch_totals
-from leases.history.export import csv_cell
-from leases.history.lease_figures import Stretch, figures_of
-from leases.history.lease_figures import read_stretch as read_stretch_figures
+from leases.history.lease_figures import Stretch, figures_of, read_stretch
 from leases.history.states_as_of import gone_since
 from leases.tracking.store import Store
 from leases.wire.microtime import format_microtime
@@ -44,27 +49,15 @@ class RankingFilter(StretchFilter, frozen=True, kw_only=True):
     """No kinds mean all. The page has no playhead."""
 
     PARAMETERS = {
-        "since": "from", "until": "to", "kinds": "kind", "sort": "sort", "limit": "limit",
-        "page": "page",
-    }  # fmt: skip
+        **{name: StretchFilter.PARAMETERS[name] for name in ("range", "since", "until")},
+        "kinds": Parameter("kind", words, Kind),
+        "sort": Parameter("sort", one_of, SORTS),
+        "limit": LIMIT,
+        "page": PAGE,
+    }
+    range: str = USUAL_RANGE
     kinds: tuple[Kind, ...] = ()
     sort: str = BY_CHANGES
-
-
-def read_ranking_filter(query: QueryDict, now: datetime) -> RankingFilter:
-    """Raises BadFilter."""
-    name, since, until = read_stretch(query, now, USUAL_RANGE)
-    return RankingFilter(
-        range=name,
-        since=since,
-        until=until,
-        kinds=url_parameters.words(query, "kind", Kind),
-        sort=url_parameters.one_of(query, "sort", SORTS),
-        page=url_parameters.page_number(query),
-        limit=url_parameters.number(
-            query, "limit", default=PAGE_SIZE, largest=url_parameters.LARGEST_PAGE
-        ),
-    )
 
 
 AT_ONCE = 50  # Leases whose gaps are measured together
@@ -171,94 +164,124 @@ def ranked_item(cluster: str, one: LeaseTotals, shown: TimeRange) -> dict[str, A
     return dict(zip(FIELDS, values, strict=True))
 
 
-def ranked_csv(cluster: str, ranked: Iterable[LeaseTotals], shown: TimeRange) -> Iterator[str]:
-    """A header and one line per Lease."""
-    yield ",".join(FIELDS) + "\r\n"
-    for one in ranked:
-        yield ",".join(map(csv_cell, ranked_item(cluster, one, shown).values())) + "\r\n"
-
-
-TEMPLATES = ("history/stretch.html", "history/_stretch_board.html")
-FORMATS = ("", "html", "json", "csv")
 INCIDENTS = 6
+
+
+class StretchRanking(List[RankingFilter, LeaseTotals]):
+    """The Leases of a stretch, ranked; a file has all of them."""
+
+    name = "stretch"
+    reads = RankingFilter
+    templates = ("history/stretch.html", "history/_stretch_board.html")
+    files = ("csv",)
+    fields = FIELDS
+    draws_unknown_formats = True
+    shown: TimeRange
+    counted_in: Stretch
+    ranking: Ranking
+
+    def find(self) -> FoundRows[LeaseTotals]:
+        self._rank()
+        found = self.cut(self.ranking.leases)
+        return FoundRows(list(measured(self.counted_in, found.rows)), found.total, found.number)
+
+    def every(self) -> Iterator[LeaseTotals]:
+        self._rank()
+        return measured(self.counted_in, self.ranking.leases)
+
+    def file_name(self) -> str:
+        ends = (f"{end:%Y%m%dT%H%M%SZ}" for end in (self.shown.since, self.shown.until))
+        return "-".join((self.request.cluster.name, "leases", *ends))
+
+    def item(self, row: LeaseTotals) -> dict[str, Any]:
+        return ranked_item(self.request.cluster.name, row, self.shown)
+
+    def page(self, found: FoundRows[LeaseTotals]) -> dict[str, Any]:
+        cluster = self.request.cluster.name
+        time = shown_time(self.shown, self.wanted.range, None)
+        return {
+            **self._around(),
+            **_ranked(self.wanted, self.counted_in, self.ranking, self.now),
+            "rows": [
+                _row(cluster, one, lease_url_at(cluster, one.key, time), self.counted_in)
+                for one in in_order(found.rows, self.wanted.sort)
+            ],
+            "incidents": self._incidents(),
+            "pager": self.links.pager(found.number, found.total),
+        }
+
+    def refused(self) -> dict[str, Any]:
+        self.shown = window(self.wanted, self.now)
+        given = {name: typed(self.request.GET, name) for name in ("from", "to")}
+        return self._around() | {"given": given}
+
+    def _rank(self) -> None:
+        cluster, wanted = self.request.cluster, self.wanted
+        self.shown = shown = window(wanted, self.now)
+        # Nothing is known after the cluster was last heard of: a gap does not grow there.
+        known = max(shown.since, min(shown.until, cluster.as_of(self.now)))
+        self.counted_in = read_stretch(
+            cluster.name,
+            since=shown.since,
+            until=known,
+            now=self.now,
+            abandoned_after=cluster.store.abandoned_after,
+        )
+        ends = wanted.range if shown.live else (shown.since, known)
+        ranking = rank(cluster.store, wanted, shown)
+        self.ranking = _in_measured_order(self.counted_in, ranking, wanted, ends)
+
+    def _around(self) -> dict[str, Any]:
+        """The choices, and the same stretch on other pages."""
+        links, wanted, shown = self.links, self.wanted, self.shown
+        time = shown_time(shown, wanted.range, None)
+        sorts = {BY_CHANGES: "Most changes", BY_GAP: "Longest without a holder"}
+        since, until = (moment.replace(microsecond=0) for moment in (shown.since, shown.until))
+
+        def page(name: str, query: dict[str, str]) -> str:
+            kinds = [("kind", kind.value) for kind in wanted.kinds]
+            pairs = [*((key, value) for key, value in query.items() if value), *kinds]
+            return f"{reverse(name, args=[self.request.cluster.name])}?{urlencode(pairs)}"
+
+        return {
+            "links": stretch_links(links, wanted, shown, now=self.now),
+            "sorts": [links.chip(label, "sort", value) for value, label in sorts.items()],
+            "fixed_url": links.url(since=since, until=until) if shown.live else "",
+            "json_url": links.url_as("json"),
+            "csv_url": links.url_as("csv"),
+            "changes_csv_url": page("history", time.of_history() | {"format": "csv"}),
+            "history_url": page("history", time.of_history()),
+            "timeline_url": page("timeline", time.of_timeline()),
+            "clear_url": links.path,
+            "kinds": [(kind.value, KIND_LABELS[kind], kind in wanted.kinds) for kind in Kind],
+            "given": {
+                "from": write_moment(wanted.since),
+                "to": write_moment(wanted.until),
+            },
+            "sort": "" if wanted.sort == BY_CHANGES else wanted.sort,
+            "says": _says(shown, self.now),
+        }
+
+    def _incidents(self) -> dict[str, Any]:
+        """Those that went on in the stretch: what goes on and the longest gaps first."""
+        cluster, shown = self.request.cluster, self.shown
+        as_of = cluster.as_of(self.now)
+        found = incidents_between(cluster.name, shown.since, shown.until)
+        worst = sorted(
+            found, key=lambda one: (one.ended is not None, -(one.worst_gap_seconds or 0.0))
+        )
+        return {
+            "lines": [incident_line(one, as_of) for one in worst[:INCIDENTS]],
+            "total": len(found),
+            "url": incidents_url(cluster.name, shown.since, shown.until),
+        }
 
 
 @require_safe
 @viewer_required
-def stretch(request: ClusterRequest, cluster: str) -> HttpResponseBase:
+def stretch(request: ClusterRequest, _cluster: str) -> HttpResponseBase:
     """The ranked Leases as a page, as JSON, or all of them as CSV."""
-    now = clock.now()
-    try:
-        answer_as = responses.read_format(request, FORMATS)
-        wanted = read_ranking_filter(request.GET, now)
-        shown = window(wanted, now)
-    except url_parameters.BadFilter as error:
-        return _refuse(request, error, now)
-    ranking = rank(request.cluster.store, wanted, shown)
-    # Nothing is known after the cluster was last heard of: a gap does not grow there.
-    known = max(shown.since, min(shown.until, request.cluster.as_of(now)))
-    after = request.cluster.store.abandoned_after
-    counted_in = read_stretch_figures(
-        cluster, since=shown.since, until=known, now=now, abandoned_after=after
-    )
-    ends = wanted.range if shown.live else (shown.since, known)
-    ranking = _in_measured_order(counted_in, ranking, wanted, ends)
-    if answer_as == "csv":
-        lines = ranked_csv(cluster, measured(counted_in, ranking.leases), shown)
-        name = f"{cluster}-leases-{shown.since:%Y%m%dT%H%M%SZ}-{shown.until:%Y%m%dT%H%M%SZ}.csv"
-        kind = "text/csv; charset=utf-8"
-        return responses.stream(request, lines, content_type=kind, filename=name)
-    page, place = wanted.page_of(len(ranking.leases))
-    leases = list(measured(counted_in, ranking.leases[place]))
-    if answer_as == "json":
-        items = [ranked_item(cluster, one, shown) for one in leases]
-        total = len(ranking.leases)
-        following = responses.next_page_url(request, number=page, limit=wanted.limit, total=total)
-        return responses.items(items, total=total, next_url=following, now=now)
-    context = _around(request, wanted, shown, now)
-    context |= _ranked(wanted, counted_in, ranking, now)
-    time = shown_time(shown, wanted.range, None)
-    context["rows"] = [
-        _row(cluster, one, lease_url_at(cluster, one.key, time), counted_in)
-        for one in in_order(leases, wanted.sort)
-    ]
-    context["incidents"] = _incidents(request, shown, now)
-    context["pager"] = ListLinks(request.path, wanted).pager(page, len(ranking.leases))
-    return responses.page(request, *TEMPLATES, context, query=wanted.query())
-
-
-def _around(
-    request: ClusterRequest, wanted: RankingFilter, shown: TimeRange, now: datetime
-) -> dict[str, Any]:
-    """The choices, and the same stretch on other pages."""
-    links, cluster = ListLinks(request.path, wanted), request.cluster.name
-    time = shown_time(shown, wanted.range, None)
-    sorts = {BY_CHANGES: "Most changes", BY_GAP: "Longest without a holder"}
-    since, until = (moment.replace(microsecond=0) for moment in (shown.since, shown.until))
-
-    def page(name: str, query: dict[str, str]) -> str:
-        kinds = [("kind", kind.value) for kind in wanted.kinds]
-        pairs = [*((key, value) for key, value in query.items() if value), *kinds]
-        return f"{reverse(name, args=[cluster])}?{urlencode(pairs)}"
-
-    return {
-        "links": stretch_links(links, wanted, shown, now=now),
-        "sorts": [links.chip(label, "sort", value) for value, label in sorts.items()],
-        "fixed_url": links.url(since=since, until=until) if shown.live else "",
-        "json_url": links.json_url(page=1),
-        "csv_url": f"{links.json_url(page=1).removesuffix('json')}csv",
-        "changes_csv_url": page("history", time.of_history() | {"format": "csv"}),
-        "history_url": page("history", time.of_history()),
-        "timeline_url": page("timeline", time.of_timeline()),
-        "clear_url": request.path,
-        "kinds": [(kind.value, KIND_LABELS[kind], kind in wanted.kinds) for kind in Kind],
-        "given": {
-            "from": url_parameters.write_moment(wanted.since),
-            "to": url_parameters.write_moment(wanted.until),
-        },
-        "sort": "" if wanted.sort == BY_CHANGES else wanted.sort,
-        "says": _says(shown, now),
-    }
+    return StretchRanking(request).answer()
 
 
 def _says(shown: TimeRange, now: datetime) -> str:
@@ -283,18 +306,6 @@ def _ranked(
     }
 
 
-def _incidents(request: ClusterRequest, shown: TimeRange, now: datetime) -> dict[str, Any]:
-    """The incidents that went on in the stretch: those that go on and the longest gaps first."""
-    cluster, as_of = request.cluster.name, request.cluster.as_of(now)
-    found = incidents_between(cluster, shown.since, shown.until)
-    worst = sorted(found, key=lambda one: (one.ended is not None, -(one.worst_gap_seconds or 0.0)))
-    return {
-        "lines": [incident_line(one, as_of) for one in worst[:INCIDENTS]],
-        "total": len(found),
-        "url": incidents_url(cluster, shown.since, shown.until),
-    }
-
-
 def _row(cluster: str, one: LeaseTotals, url: str, stretch: Stretch) -> dict[str, Any]:
     share = 100 * one.gap_seconds / (stretch.until - stretch.since).total_seconds()
     return {
@@ -312,16 +323,3 @@ def _row(cluster: str, one: LeaseTotals, url: str, stretch: Stretch) -> dict[str
         "share": round(min(100.0, share), 2),
         "measures": lease_measures(one.key, stretch.since, stretch.until),
     }
-
-
-def _refuse(
-    request: ClusterRequest, refused: url_parameters.BadFilter, now: datetime
-) -> HttpResponse:
-    error = str(refused)
-    if request.GET.get("format") in ("json", "csv"):
-        return responses.json({"error": error}, status=400)
-    usual = RankingFilter(range=USUAL_RANGE)
-    context = _around(request, usual, window(usual, now), now)
-    context["given"] = {name: url_parameters.typed(request.GET, name) for name in ("from", "to")}
-    context |= {"error": error, "bad": refused.parameter}
-    return responses.page(request, *TEMPLATES, context, status=400)

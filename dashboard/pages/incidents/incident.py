@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 import msgspec
 from django import forms
 from django.contrib import messages
-from django.http import Http404, HttpResponse, HttpResponseBase, QueryDict
+from django.http import Http404, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
@@ -18,6 +18,17 @@ from dashboard import clock
 from dashboard.access.guards import ClusterRequest, viewer_required
 from dashboard.charts.time_axis import Scale
 from dashboard.forms.admin_form import NUL
+from dashboard.lists import responses
+from dashboard.lists.controls import ListLinks
+from dashboard.lists.url_parameters import (
+    MAX_PAGE_NUMBER,
+    PAGE,
+    BadFilter,
+    ListFilter,
+    Parameter,
+    number,
+    write_moment,
+)
 from dashboard.pages.incidents.evidence import (
     AffectedLease,
     affected_leases,
@@ -30,20 +41,10 @@ from dashboard.pages.incidents.evidence import (
 )
 from dashboard.pages.incidents.list import file_name, incident_item
 from dashboard.pages.incidents.markdown import incident_markdown
-from dashboard.parts import responses
 from dashboard.parts.change_sentence import author_of, change_line
 from dashboard.parts.formatting import age, day, listed, shortened, when
 from dashboard.parts.incident_line import incident_line, incident_url, visible
 from dashboard.parts.key_figures import KIND_WORDS
-from dashboard.parts.list_controls import ListLinks
-from dashboard.parts.url_parameters import (
-    MAX_PAGE_NUMBER,
-    BadFilter,
-    ListFilter,
-    number,
-    page_number,
-    write_moment,
-)
 from leases.domain.cause.incident import Incident
 from leases.domain.change import Change
 from leases.domain.figures import LONG_GAP_SECONDS
@@ -88,15 +89,9 @@ _SAME = 0.5  # seconds between two ways to measure one gap
 class StoryPage(ListFilter, frozen=True, kw_only=True):
     """`page` is that of the affected Leases, `changes` that of the changes."""
 
-    PARAMETERS = {"page": "page", "changes": "changes"}
+    PARAMETERS = {"page": PAGE, "changes": Parameter("changes", number, MAX_PAGE_NUMBER)}
     changes: int = 1
     limit: int = AFFECTED
-
-
-def read_story_page(query: QueryDict) -> StoryPage:
-    """Raises BadFilter."""
-    changes = number(query, "changes", default=1, largest=MAX_PAGE_NUMBER)
-    return StoryPage(page=page_number(query), changes=changes)
 
 
 def story_context(
@@ -208,7 +203,7 @@ def incident(request: ClusterRequest, cluster: str, incident: str) -> HttpRespon
     now = clock.now()
     try:
         answer_as = responses.read_format(request, FORMATS)
-        shown = read_story_page(request.GET)
+        shown = StoryPage.read(request.GET)
     except BadFilter as error:
         return _refuse(request, error)
     stored = find_incidents.incident_of(cluster, incident)

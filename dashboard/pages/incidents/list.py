@@ -1,39 +1,37 @@
 """The list of incidents, as a page, JSON or CSV."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from django.http import HttpResponse, HttpResponseBase, QueryDict
+from django.http import HttpResponseBase
 from django.views.decorators.http import require_safe
 
-from dashboard import clock
 from dashboard.access.guards import ClusterRequest, viewer_required
+from dashboard.lists.controls import Chip, ListLinks
+from dashboard.lists.declaration import FoundRows, List
+from dashboard.lists.url_parameters import (
+    LARGEST_PAGE,
+    LIMIT,
+    BadFilter,
+    ListFilter,
+    Parameter,
+    for_input,
+    one_of,
+    quoted,
+    read_moment,
+    true_or_false,
+    words,
+    write_moment,
+)
 from dashboard.pages.incidents.near_misses import near_miss_line, near_misses, none_near
-from dashboard.parts import responses
 from dashboard.parts.cause_words import CAUSE_WORDS, CONFIDENCE_MEANINGS
 from dashboard.parts.change_sentence import authors_of
 from dashboard.parts.formatting import age, capitalized, counted, shortened, span_of, when
 from dashboard.parts.incident_line import cause_view, incident_line
 from dashboard.parts.key_figures import Calm
-from dashboard.parts.list_controls import Chip, ListLinks
 from dashboard.parts.time_range import RANGES
-from dashboard.parts.url_parameters import (
-    LARGEST_PAGE,
-    BadFilter,
-    ListFilter,
-    for_input,
-    number,
-    one_of,
-    quoted,
-    read_moment,
-    text,
-    true_or_false,
-    typed,
-    words,
-    write_moment,
-)
 from dashboard.watched_cluster import WatchedCluster
 from leases.domain.cause.incident import Cause, Incident, Standing
 from leases.domain.change import HOLDER_CHANGES, ChangeType
@@ -41,7 +39,6 @@ from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.watched_times import ConnectionState
 from leases.history import find_changes
-from leases.history.export import csv_cell
 from leases.history.find_changes import BadCursor
 from leases.history.find_incidents import StoredIncident, count_incidents, cursor_of, find_incidents
 from leases.history.indexed_search import HistoryFilter
@@ -61,10 +58,18 @@ class IncidentFilter(ListFilter, frozen=True, kw_only=True):
     """
 
     PARAMETERS = {
-        "causes": "cause", "namespace": "namespace", "lease": "lease", "holder": "holder",
-        "range": "range", "since": "from", "until": "to", "going_on": "going_on", "show": "show",
-        "limit": "limit", "before": "before",
-    }  # fmt: skip
+        "causes": Parameter("cause", words, Cause),
+        "namespace": Parameter("namespace"),
+        "lease": Parameter("lease"),
+        "holder": Parameter("holder"),
+        "range": Parameter("range", one_of, ("", *RANGES)),
+        "since": Parameter("from", read_moment),
+        "until": Parameter("to", read_moment),
+        "going_on": Parameter("going_on", true_or_false),
+        "show": Parameter("show", one_of, SHOW),
+        "limit": LIMIT,
+        "before": Parameter("before"),
+    }
     causes: tuple[Cause, ...] = ()
     namespace: str = ""
     lease: str = ""
@@ -87,32 +92,15 @@ class IncidentFilter(ListFilter, frozen=True, kw_only=True):
         """Whether it asks for what was planned and went well, too; a page does so by a cause."""
         return self.show == ALL or (not self.show and bool(self.causes))
 
+    def check(self) -> None:
+        if self.since is not None and self.until is not None and self.until <= self.since:
+            raise BadFilter("to must be later than from.")
+
     def first(self, now: datetime) -> datetime | None:
         """From when on an incident must have gone on, with the range applied."""
         if not self.range:
             return self.since
         return max(filter(None, (self.since, now - RANGES[self.range])))
-
-
-def read_incident_filter(query: QueryDict, now: datetime) -> IncidentFilter:
-    """A time of day means the last one before `to` or now. Raises BadFilter."""
-    until = read_moment(query.get("to", ""), "to", now)
-    since = read_moment(query.get("from", ""), "from", until or now)
-    if since is not None and until is not None and until <= since:
-        raise BadFilter("to must be later than from.")
-    return IncidentFilter(
-        causes=words(query, "cause", Cause),
-        namespace=text(query, "namespace"),
-        lease=text(query, "lease"),
-        holder=text(query, "holder"),
-        range=one_of(query, "range", ("", *RANGES)),
-        since=since,
-        until=until,
-        going_on=true_or_false(query, "going_on"),
-        show=one_of(query, "show", SHOW),
-        limit=number(query, "limit", default=PAGE_SIZE, largest=LARGEST_PAGE),
-        before=text(query, "before"),
-    )
 
 
 RANGE_LABELS = {"": "All times"} | {
@@ -181,12 +169,11 @@ class IncidentLinks(ListLinks):
         ]
 
 
-def incident_board(
-    path: str, wanted: IncidentFilter, unplanned: Counts, every: Counts
-) -> dict[str, Any]:
-    """Make the controls of the page at `path`; the counts are of what was unplanned, and of all."""
-    links = IncidentLinks(path, wanted)
+def incident_board(links: IncidentLinks, unplanned: Counts, every: Counts) -> dict[str, Any]:
+    """Make the controls of the page; the counts are of what was unplanned, and of all."""
+    wanted = links.wanted
     counts = every if wanted.planned else unplanned
+    show = ALL if wanted.planned else UNPLANNED  # a program reads all by default
     going_on = links.going_on(counts)
     return {
         "namespace": wanted.namespace,
@@ -206,22 +193,10 @@ def incident_board(
         "says": _says(wanted),
         "newest_url": links.url() if wanted.before else "",
         "going_on_url": links.url(going_on="true"),
-        "clear_url": path,
-        "csv_url": _as(links, "csv"),
-        "json_url": _as(links, "json"),
+        "clear_url": links.path,
+        "csv_url": links.url_as("csv", before="", show=show),
+        "json_url": links.url_as("json", before="", show=show),
     }
-
-
-def typed_board(path: str, query: QueryDict) -> dict[str, Any]:
-    """The controls of a refused filter, with what was typed."""
-    typed_in = {name: typed(query, name) for name in ("namespace", "lease", "holder", "range")}
-    ends = {"since": typed(query, "from"), "until": typed(query, "to")}
-    return incident_board(path, IncidentFilter(), {}, {}) | typed_in | ends
-
-
-def _as(links: IncidentLinks, answer_as: str) -> str:
-    url = links.url(show=ALL if links.wanted.planned else UNPLANNED)
-    return f"{url}{'&' if '?' in url else '?'}format={answer_as}"
 
 
 def _says(wanted: IncidentFilter) -> str:
@@ -306,18 +281,13 @@ def incident_item(incident: Incident, changes: int) -> dict[str, Any]:
     }
 
 
-def as_csv(found: Iterable[tuple[Incident, int]]) -> Iterator[str]:
-    """A header and one line per incident. Lists are separated by spaces, evidence by line."""
-    yield ",".join(FIELDS) + "\r\n"
-    for incident, changes in found:
-        item = incident_item(incident, changes) | {
-            "leases": " ".join(map(str, incident.leases)),
-            "hosts": " ".join(incident.hosts),
-            "evidence": " | ".join(
-                f"{one.source.value}: {one.sentence}" for one in incident.evidence
-            ),
-        }
-        yield ",".join(csv_cell(item[name]) for name in FIELDS) + "\r\n"
+def incident_cells(incident: Incident, changes: int) -> dict[str, Any]:
+    """The same for CSV: lists are separated by spaces, evidence by lines."""
+    return incident_item(incident, changes) | {
+        "leases": " ".join(map(str, incident.leases)),
+        "hosts": " ".join(incident.hosts),
+        "evidence": " | ".join(f"{one.source.value}: {one.sentence}" for one in incident.evidence),
+    }
 
 
 def file_name(incident: Incident) -> str:
@@ -330,166 +300,149 @@ def _lease_item(key: ObjectName) -> dict[str, str]:
     return {"namespace": key.namespace, "name": key.name}
 
 
-FORMATS = ("", "html", "json", "csv")
-TEMPLATES = ("incidents/index.html", "incidents/_rows.html")
 NEAREST = 5  # near misses beside the list
 MAX_NAMESPACES = 500  # offered; any other can be typed
 
 
-@require_safe
-@viewer_required
-def incidents(request: ClusterRequest, cluster: str) -> HttpResponseBase:
+class IncidentList(List[IncidentFilter, StoredIncident]):
     """Those that go on first, then the newest; JSON and CSV are the newest first."""
-    now = clock.now()
-    try:
-        answer_as = responses.read_format(request, FORMATS)
-        wanted = read_incident_filter(request.GET, now)
-        if answer_as in ("json", "csv") and not wanted.show:  # a program reads all
-            wanted = wanted.replace(show=ALL)
-        if answer_as == "csv":
-            return _csv(request, wanted, now)
-        scope = _scope(wanted, now)
+
+    name = "incidents"
+    reads = IncidentFilter
+    templates = ("incidents/index.html", "incidents/_rows.html")
+    files = ("csv",)
+    fields = FIELDS
+    shows_now = True
+    forms_ask_files = True
+
+    @property
+    def links(self) -> IncidentLinks:
+        return IncidentLinks(self.request.path, self.wanted)
+
+    def find(self) -> FoundRows[StoredIncident]:
+        """JSON is one list; the page begins with the incidents that go on."""
+        self._show_programs_all()
+        wanted, one_list = self.wanted, self.wanted.going_on or self.answer_as == "json"
+        cluster, scope = self.request.cluster.name, self._scope()
         unplanned = count_incidents(cluster, **scope, planned=False)
-        every = count_incidents(cluster, **scope)
-        board = incident_board(request.path, wanted, unplanned, every)
-        if answer_as == "json":
-            return _json(request, wanted, board["total"], now)
-        found, older = _page(cluster, wanted, now)
-    except BadFilter as error:
-        return _refuse(request, error)
-    as_of = request.cluster.as_of(now)
-    authors = authors_of([one.incident for one in found], request.user)
-    context: dict[str, Any] = {
-        "board": board,
-        "lines": [
-            (incident_line(one.incident, as_of), authors.get(one.incident.id)) for one in found
-        ],
-        "older_url": _older(request.path, wanted, older),
-        "calm": None if found else _calm(request, board, now),
-        "plain": wanted.plain,
-        **_beside(request, now),
-    }
-    return responses.page(request, *TEMPLATES, context, query=wanted.query())
+        board = incident_board(self.links, unplanned, count_incidents(cluster, **scope))
+        found, older = self._find(wanted, self._state if one_list else False)
+        if not one_list and not wanted.before:
+            found = [*self._find(wanted, going_on=True)[0], *found]
+        return FoundRows(found, board["total"], older=older, more=board)
 
-
-def _calm(request: ClusterRequest, board: dict[str, Any], now: datetime) -> Calm:
-    """Why the list is empty."""
-    planned = board["planned"][-1].count
-    if not planned:
-        return no_incident(request.cluster, now)
-    text = f"{counted(planned, 'incident')} went as planned. Choose All to see what happened."
-    return Calm("No unplanned incident", text, "st-held", "is-held")
-
-
-def _beside(request: ClusterRequest, now: datetime) -> dict[str, Any]:
-    """What does not depend on the filter."""
-    misses, cluster = near_misses(request.cluster, now), request.cluster.name
-    return {
-        "misses": [near_miss_line(cluster, one, now) for one in misses[:NEAREST]],
-        "more_misses": max(0, len(misses) - NEAREST),
-        "none_near": none_near(request.cluster, now),
-        "confidences": [
-            (cause_view(Cause.UNKNOWN, confidence), meaning)
-            for confidence, meaning in CONFIDENCE_MEANINGS.items()
-        ],
-        "namespaces": request.cluster.store.namespaces()[:MAX_NAMESPACES],
-    }
-
-
-def _scope(wanted: IncidentFilter, now: datetime) -> dict[str, Any]:
-    """The filter without its causes and states, which the counts tell apart."""
-    return {
-        "namespace": wanted.namespace or None,
-        "lease": wanted.lease or None,
-        "holder": wanted.holder or None,
-        "since": wanted.first(now),
-        "until": wanted.until,
-    }
-
-
-def _find(
-    cluster: str, wanted: IncidentFilter, now: datetime, *, going_on: bool | None
-) -> tuple[list[StoredIncident], str]:
-    """A page of incidents, newest first, and the cursor of the next page. Raises BadFilter."""
-    try:
-        found = find_incidents(
-            cluster,
-            causes=wanted.causes,
-            **_scope(wanted, now),
-            going_on=going_on,
-            planned=wanted.planned,
-            limit=wanted.limit + 1,
-            before=wanted.before or None,
-        )
-    except BadCursor as error:
-        raise BadFilter(
-            f"before cannot be {quoted(wanted.before)}: it is not a page of these incidents. "
-            "Start again without it."
-        ) from error
-    page = found[: wanted.limit]
-    return page, cursor_of(page[-1]) if len(found) > len(page) else ""
-
-
-def _page(cluster: str, wanted: IncidentFilter, now: datetime) -> tuple[list[StoredIncident], str]:
-    """As `_find`; without a choice, the first page begins with those that go on."""
-    if wanted.going_on:
-        return _find(cluster, wanted, now, going_on=wanted.going_on == "true")
-    over, older = _find(cluster, wanted, now, going_on=False)
-    if wanted.before:
-        return over, older
-    going_on, _ = _find(cluster, wanted, now, going_on=True)
-    return [*going_on, *over], older
-
-
-def _older(path: str, wanted: IncidentFilter, cursor: str) -> str:
-    return IncidentLinks(path, wanted).url(before=cursor) if cursor else ""
-
-
-def _json(
-    request: ClusterRequest, wanted: IncidentFilter, total: int, now: datetime
-) -> HttpResponse:
-    found, older = _find(request.cluster.name, wanted, now, going_on=_state(wanted))
-    url = IncidentLinks(request.path, wanted).json_url(before=older) if older else ""
-    return responses.items(
-        [incident_item(one.incident, one.changes) for one in found],
-        total=total,
-        next_url=request.build_absolute_uri(url) if url else None,
-        now=now,
-        known=request.cluster,
-    )
-
-
-def _csv(request: ClusterRequest, wanted: IncidentFilter, now: datetime) -> HttpResponseBase:
-    """All that match, newest first."""
-
-    def found() -> Iterator[tuple[Incident, int]]:
-        at = wanted.replace(limit=LARGEST_PAGE, before="")
+    def every(self) -> Iterator[StoredIncident]:
+        """All that match, newest first."""
+        self._show_programs_all()
+        at = self.wanted.replace(limit=LARGEST_PAGE, before="")
         while True:
-            page, older = _find(request.cluster.name, at, now, going_on=_state(wanted))
-            yield from ((one.incident, one.changes) for one in page)
+            page, older = self._find(at, self._state)
+            yield from page
             if not older:
                 return
             at = at.replace(before=older)
 
-    name = f"{request.cluster.name}-incidents-{now:%Y%m%dT%H%M%SZ}.csv"
-    return responses.stream(
-        request, as_csv(found()), content_type="text/csv; charset=utf-8", filename=name
-    )
+    def file_name(self) -> str:
+        return f"{self.request.cluster.name}-incidents-{self.now:%Y%m%dT%H%M%SZ}"
+
+    def item(self, row: StoredIncident) -> dict[str, Any]:
+        return incident_item(row.incident, row.changes)
+
+    def cells(self, row: StoredIncident) -> dict[str, Any]:
+        return incident_cells(row.incident, row.changes)
+
+    def next_url(self, found: FoundRows[StoredIncident]) -> str | None:
+        url = self.links.url_as("json", before=found.older) if found.older else None
+        return url and self.request.build_absolute_uri(url)
+
+    def page(self, found: FoundRows[StoredIncident]) -> dict[str, Any]:
+        cluster = self.request.cluster
+        as_of, of = cluster.as_of(self.now), [one.incident for one in found.rows]
+        authors = authors_of(of, self.request.user)
+        return {
+            "board": found.more,
+            "lines": [(incident_line(one, as_of), authors.get(one.id)) for one in of],
+            "older_url": self.links.url(before=found.older) if found.older else "",
+            "calm": None if found.rows else self._calm(found.more),
+            "plain": self.wanted.plain,
+            **self._beside(),
+        }
+
+    def refused(self) -> dict[str, Any]:
+        """The controls with what was typed."""
+        asked = self.reads.typed(self.request.GET)
+        kept = {name: asked[name] for name in ("namespace", "lease", "holder", "range")}
+        ends = {"since": asked["from"], "until": asked["to"]}
+        return {"board": incident_board(self.links, {}, {}) | kept | ends, **self._beside()}
+
+    def _calm(self, board: dict[str, Any]) -> Calm:
+        """Why the list is empty."""
+        planned = board["planned"][-1].count
+        if not planned:
+            return no_incident(self.request.cluster, self.now)
+        text = f"{counted(planned, 'incident')} went as planned. Choose All to see what happened."
+        return Calm("No unplanned incident", text, "st-held", "is-held")
+
+    def _beside(self) -> dict[str, Any]:
+        """What does not depend on the filter."""
+        cluster = self.request.cluster
+        misses = near_misses(cluster, self.now)
+        return {
+            "misses": [near_miss_line(cluster.name, one, self.now) for one in misses[:NEAREST]],
+            "more_misses": max(0, len(misses) - NEAREST),
+            "none_near": none_near(cluster, self.now),
+            "confidences": [
+                (cause_view(Cause.UNKNOWN, confidence), meaning)
+                for confidence, meaning in CONFIDENCE_MEANINGS.items()
+            ],
+            "namespaces": cluster.store.namespaces()[:MAX_NAMESPACES],
+        }
+
+    def _show_programs_all(self) -> None:
+        """A page shows what was unplanned by default; JSON and CSV have all."""
+        if self.answer_as and self.answer_as != "html" and not self.wanted.show:
+            self.wanted = self.wanted.replace(show=ALL)
+
+    @property
+    def _state(self) -> bool | None:
+        """Those that go on, those that are over, or both."""
+        return self.wanted.going_on == "true" if self.wanted.going_on else None
+
+    def _scope(self) -> dict[str, Any]:
+        """The filter without its causes and states, which the counts tell apart."""
+        return {
+            "namespace": self.wanted.namespace or None,
+            "lease": self.wanted.lease or None,
+            "holder": self.wanted.holder or None,
+            "since": self.wanted.first(self.now),
+            "until": self.wanted.until,
+        }
+
+    def _find(
+        self, wanted: IncidentFilter, going_on: bool | None
+    ) -> tuple[list[StoredIncident], str]:
+        """A page of incidents, newest first, and the cursor of the next page. Raises BadFilter."""
+        try:
+            found = find_incidents(
+                self.request.cluster.name,
+                causes=wanted.causes,
+                **self._scope(),
+                going_on=going_on,
+                planned=wanted.planned,
+                limit=wanted.limit + 1,
+                before=wanted.before or None,
+            )
+        except BadCursor as error:
+            raise BadFilter(
+                f"before cannot be {quoted(wanted.before)}: it is not a page of these incidents. "
+                "Start again without it."
+            ) from error
+        page = found[: wanted.limit]
+        return page, cursor_of(page[-1]) if len(found) > len(page) else ""
 
 
-def _state(wanted: IncidentFilter) -> bool | None:
-    return wanted.going_on == "true" if wanted.going_on else None
-
-
-def _refuse(request: ClusterRequest, refused: BadFilter) -> HttpResponse:
-    error, query = str(refused), request.GET
-    by_form = query.get("format") == "csv" and "text/html" in request.headers.get("Accept", "")
-    if query.get("format") not in (None, "", "html") and not by_form:
-        return responses.json({"error": error}, status=400)
-    context = {
-        "board": typed_board(request.path, query),
-        "error": error,
-        "bad": refused.parameter,
-        **_beside(request, clock.now()),
-    }
-    return responses.page(request, *TEMPLATES, context, status=400)
+@require_safe
+@viewer_required
+def incidents(request: ClusterRequest, _cluster: str) -> HttpResponseBase:
+    """The list as a page, JSON, or all of it as CSV."""
+    return IncidentList(request).answer()

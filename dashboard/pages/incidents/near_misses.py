@@ -8,19 +8,18 @@ from math import inf
 from typing import Any
 
 import msgspec
-from django.http import HttpResponse
+from django.http import HttpResponseBase
 from django.views.decorators.http import require_safe
 
-from dashboard import clock
 from dashboard.access.guards import ClusterRequest, viewer_required
-from dashboard.parts import responses
+from dashboard.lists import url_parameters
+from dashboard.lists.declaration import FoundRows, List
+from dashboard.lists.url_parameters import ListFilter
 from dashboard.parts.answer_cache import AnswerCache
 from dashboard.parts.formatting import age, counted, seconds, when
 from dashboard.parts.key_figures import Calm
 from dashboard.parts.lease_row import lease_url
-from dashboard.parts.list_controls import ListLinks
 from dashboard.parts.names import HolderView, ShownName, holder_view, shown_name
-from dashboard.parts.url_parameters import LARGEST_PAGE, BadFilter, ListFilter, number, page_number
 from dashboard.watched_cluster import WatchedCluster
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
@@ -212,46 +211,42 @@ def _tenths(length: float) -> str:
     return f"{length:.1f} s" if length < 100 else age(length)
 
 
-PAGE_SIZE = 50
-TEMPLATES = ("incidents/near_misses.html", "incidents/_near_misses.html")
-
-
 class NearMissFilter(ListFilter, frozen=True, kw_only=True):
     """A page of the list."""
 
-    PARAMETERS = {"limit": "limit", "page": "page"}
-    limit: int = PAGE_SIZE
+    PARAMETERS = {"limit": url_parameters.LIMIT, "page": url_parameters.PAGE}
+
+
+class NearMisses(List[NearMissFilter, NearMiss]):
+    """The closest to running out first."""
+
+    name = "near_misses"
+    reads = NearMissFilter
+    templates = ("incidents/near_misses.html", "incidents/_near_misses.html")
+    shows_now = True
+    draws_unknown_formats = True
+
+    def find(self) -> FoundRows[NearMiss]:
+        return self.cut(near_misses(self.request.cluster, self.now))
+
+    def item(self, row: NearMiss) -> dict[str, Any]:
+        return near_miss_item(self.request.cluster.name, row)
+
+    def page(self, found: FoundRows[NearMiss]) -> dict[str, Any]:
+        cluster = self.request.cluster
+        return {
+            "misses": [near_miss_line(cluster.name, one, self.now) for one in found.rows],
+            "pager": self.links.pager(found.number, found.total),
+            "json_url": self.links.url_as("json", page=self.wanted.page),
+            "calm": none_near(cluster, self.now),
+        }
+
+    def refused(self) -> dict[str, Any]:
+        return {"clear_url": self.request.path}
 
 
 @require_safe
 @viewer_required
-def near_misses_page(request: ClusterRequest, cluster: str) -> HttpResponse:
+def near_misses_page(request: ClusterRequest, _cluster: str) -> HttpResponseBase:
     """The closest to running out first, as a page or JSON."""
-    now = clock.now()
-    try:
-        answer_as = responses.read_format(request)
-        wanted = NearMissFilter(
-            page=page_number(request.GET),
-            limit=number(request.GET, "limit", default=PAGE_SIZE, largest=LARGEST_PAGE),
-        )
-    except BadFilter as error:
-        if request.GET.get("format") == "json":
-            return responses.json({"error": str(error)}, status=400)
-        context: dict[str, Any] = {"error": str(error), "clear_url": request.path}
-        return responses.page(request, *TEMPLATES, context, status=400)
-    found = near_misses(request.cluster, now)
-    page, rows = wanted.page_of(len(found))
-    links = ListLinks(request.path, wanted)
-    if answer_as == "json":
-        url = responses.next_page_url(request, number=page, limit=wanted.limit, total=len(found))
-        items = [near_miss_item(cluster, one) for one in found[rows]]
-        return responses.items(
-            items, total=len(found), next_url=url, now=now, known=request.cluster
-        )
-    context = {
-        "misses": [near_miss_line(cluster, one, now) for one in found[rows]],
-        "pager": links.pager(page, len(found)),
-        "json_url": links.json_url(),
-        "calm": none_near(request.cluster, now),
-    }
-    return responses.page(request, *TEMPLATES, context, query=wanted.query())
+    return NearMisses(request).answer()

@@ -10,6 +10,8 @@ from django.http import QueryDict
 from dashboard.charts.histograms import MAX_BARS, RenewalChart, renewal_chart
 from dashboard.charts.lanes import BusyTime, fog, shapes
 from dashboard.charts.time_axis import Scale, ticks
+from dashboard.lists.controls import ListLinks
+from dashboard.lists.url_parameters import BadFilter, Parameter, read_moment
 from dashboard.parts import time_range
 from dashboard.parts.formatting import (
     age,
@@ -34,10 +36,8 @@ from dashboard.parts.lane_labels import (
     unwatched_in,
 )
 from dashboard.parts.lease_row import numbers
-from dashboard.parts.list_controls import ListLinks
 from dashboard.parts.names import holder_view
 from dashboard.parts.page_links import ShownTime, shown_time
-from dashboard.parts.url_parameters import BadFilter
 from leases.actions import audit
 from leases.domain.figures import (
     DEFAULT_ABANDONED_AFTER,
@@ -302,7 +302,13 @@ class LeaseStretch(time_range.StretchFilter, frozen=True, kw_only=True):
     `before` is the cursor of the list of changes.
     """
 
-    PARAMETERS = {"instant": "at", "since": "from", "until": "to", "before": "before"}
+    PARAMETERS = {
+        "range": time_range.StretchFilter.PARAMETERS["range"],
+        "instant": Parameter("at", read_moment),
+        "since": Parameter("from", read_moment),
+        "until": Parameter("to", read_moment),
+        "before": Parameter("before", QueryDict.get),
+    }
     instant: datetime | None = None
     before: str = ""
 
@@ -321,12 +327,10 @@ def read_lease_stretch(
     query: QueryDict, now: datetime, usual: str, *, instant: datetime | None = None
 ) -> LeaseStretch:
     """Raises BadFilter."""
-    name, since, until = time_range.read_stretch(query, now, usual)
-    if instant and since and since >= instant:
+    wanted = LeaseStretch.read(query, now, range=usual)
+    if instant and wanted.since and wanted.since >= instant:
         raise BadFilter("from must be earlier than at.")
-    return LeaseStretch(
-        range=name, since=since, until=until, instant=instant, before=query.get("before", "")
-    )
+    return wanted.replace(instant=instant)
 
 
 def past_links(

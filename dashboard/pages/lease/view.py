@@ -14,6 +14,9 @@ from dashboard.access.guards import ClusterRequest, viewer_required
 from dashboard.access.roles import OVERRIDE_KIND
 from dashboard.board import running_board
 from dashboard.feed import flapping_of
+from dashboard.lists.controls import ListLinks
+from dashboard.lists.responses import REGIONS
+from dashboard.lists.url_parameters import BadFilter, passed, read_moment, write_moment
 from dashboard.pages.lease import overrides, past_terms
 from dashboard.pages.lease.fields import fact_groups, yaml_lines
 from dashboard.parts import as_of, change_sentence
@@ -21,12 +24,9 @@ from dashboard.parts.formatting import age, capitalized, when
 from dashboard.parts.holdings import holdings_of, host_of
 from dashboard.parts.lease_head import lease_view
 from dashboard.parts.lease_row import row_view
-from dashboard.parts.list_controls import ListLinks
 from dashboard.parts.names import holder_view, part_of, shown_holder
 from dashboard.parts.page_links import LAST_HOUR, ShownTime, history_url, lease_pages
-from dashboard.parts.responses import REGIONS
 from dashboard.parts.time_range import range_for
-from dashboard.parts.url_parameters import BadFilter, passed, read_moment, write_moment
 from dashboard.parts.write_access import ON_LEASE, known_rights
 from leases.domain.lease import ObjectName
 from leases.domain.terms import PastPhase, PastState

@@ -15,18 +15,37 @@ from dashboard import clock
 from dashboard.board import running_board
 from dashboard.forms.admin_form import PlainForm
 from dashboard.forms.fields import Area, Dropdown, LeaseField, TextLine
+from dashboard.lists.url_parameters import (
+    PAGE,
+    BadFilter,
+    ListFilter,
+    Parameter,
+    number,
+    one_of,
+    read_moment,
+)
 from dashboard.pages.notifications.receivers import receivers_required
-from dashboard.parts.url_parameters import BadFilter, number, one_of, page_number, read_moment
 from leases.history import outbox as stored
 from leases.history.outbox import decode_message
 from leases.models import Notification, QuietTime, Receiver
 
 PER_PAGE = 50
-LARGEST = 2**31
 STATES = (
     Notification.WAITING, Notification.SENT, Notification.FAILED, Notification.SILENCED,
     Notification.WITHDRAWN,
 )  # fmt: skip
+
+
+class MessageFilter(ListFilter, frozen=True, kw_only=True):
+    """`receiver` is the number of one; 0: all of them."""
+
+    PARAMETERS = {
+        "state": Parameter("state", one_of, ("", *STATES)),
+        "receiver": Parameter("receiver", number, 2**31),
+        "page": PAGE,
+    }
+    state: str = ""
+    receiver: int = 0
 
 
 @require_safe
@@ -36,22 +55,19 @@ def notification_log(request: HttpRequest) -> HttpResponseBase:
     names = list(Receiver.objects.order_by("name").values_list("pk", "name"))
     context = {"states": STATES, "names": names}
     try:
-        state = one_of(request.GET, "state", ("", *STATES))
-        chosen = request.GET.get("receiver", "")
-        of = number(request.GET, "receiver", default=0, largest=LARGEST) if chosen else 0
-        wanted = page_number(request.GET)
+        wanted = MessageFilter.read(request.GET)
     except BadFilter as refused:
         return render(
             request, "notifications/log.html", context | {"error": str(refused)}, status=400
         )
     rows = Notification.objects.select_related("receiver").order_by("-made_at", "-pk")
-    if state:
-        rows = rows.filter(state=state)
-    if of:
-        rows = rows.filter(receiver=of)
-    page = Paginator(rows, PER_PAGE).get_page(wanted)
+    if wanted.state:
+        rows = rows.filter(state=wanted.state)
+    if wanted.receiver:
+        rows = rows.filter(receiver=wanted.receiver)
+    page = Paginator(rows, PER_PAGE).get_page(wanted.page)
     lines = [{"row": row, "message": _message(row)} for row in page]
-    shown = {"page": page, "lines": lines, "state": state, "chosen": of}
+    shown = {"page": page, "lines": lines, "state": wanted.state, "chosen": wanted.receiver}
     return render(request, "notifications/log.html", context | shown)
 
 

@@ -2,14 +2,12 @@
 
 from collections.abc import Callable, Iterable
 from datetime import datetime
-from functools import wraps
-from typing import Any, Concatenate, ParamSpec
+from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
 from django import forms
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
 from django.core.validators import validate_email
 from django.http import Http404, HttpRequest, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
@@ -18,15 +16,15 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from msgspec.structs import asdict
 
 from dashboard import clock
-from dashboard.access.guards import check_view
+from dashboard.access.guards import right_required
 from dashboard.access.kept_secrets import CannotUnseal, seal, unseal
 from dashboard.access.roles import RECEIVERS
-from dashboard.access.security_log import SecurityEvent, full_address, record
+from dashboard.access.security_log import SecurityEvent, record_by
 from dashboard.board import running_board
 from dashboard.forms.admin_form import Hidden, Names, PlainForm, Some
 from dashboard.forms.fields import Dropdown, TextLine, WholeNumber
+from dashboard.lists.url_parameters import BadFilter, one_of
 from dashboard.parts.cause_words import CAUSE_WORDS
-from dashboard.parts.url_parameters import BadFilter, one_of
 from leases.domain.cause.incident import Cause, Confidence
 from leases.domain.kind import Kind
 from leases.domain.notify import Choice, Gravity, Message, Security, Sort, Stage, Target
@@ -34,24 +32,10 @@ from leases.domain.phase import Phase
 from leases.history.deliveries import drop_waiting, queue_test
 from leases.models import Notification, Receiver
 
-P = ParamSpec("P")
-View = Callable[Concatenate[HttpRequest, P], HttpResponseBase]
 
-
-def receivers_required(view: View[P]) -> Callable[..., HttpResponseBase]:
+def receivers_required(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
     """For those who may set where messages go: admins."""
-
-    @never_cache
-    @wraps(view)
-    def guarded(request: HttpRequest, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
-        refusal = check_view(request)
-        if refusal is not None:
-            return refusal
-        if not request.user.has_perm(RECEIVERS):
-            raise PermissionDenied(f"{request.user} may not manage notifications. Ask an admin.")
-        return view(request, *args, **kwargs)
-
-    return guarded
+    return never_cache(right_required(RECEIVERS, "manage notifications")(view))
 
 
 SORT_WORDS = {
@@ -367,12 +351,8 @@ def delete_receiver(request: HttpRequest, number: int) -> HttpResponseBase:
 
 
 def _record(request: HttpRequest, event: SecurityEvent, one: Receiver) -> None:
-    record(
-        event,
-        who=request.user.get_username(),
-        address=full_address(request.META.get("REMOTE_ADDR")),
-        about=f"receiver {one.name}: {SORT_WORDS[Sort(one.sort)]} to {one.shown}",
-    )
+    about = f"receiver {one.name}: {SORT_WORDS[Sort(one.sort)]} to {one.shown}"
+    record_by(request, event, about)
 
 
 def _find(number: int) -> Receiver:

@@ -12,17 +12,19 @@ from dashboard import clock
 from dashboard.access.guards import ClusterRequest, viewer_required
 from dashboard.charts.lanes import fog
 from dashboard.charts.time_axis import Scale, percent, ticks
+from dashboard.lists import responses
+from dashboard.lists.controls import Chip, ListLinks
+from dashboard.lists.url_parameters import BadFilter, typed, write_moment
 from dashboard.pages.timeline import drawn_lanes
 from dashboard.pages.timeline.lane_query import USUAL_KINDS, LanePage, Lanes, kinds_of, read_lanes
-from dashboard.parts import responses, time_range
+from dashboard.parts import time_range
 from dashboard.parts.change_sentence import settled_seq
 from dashboard.parts.changes_strip import OverviewStrip, overview_of, strip_view
 from dashboard.parts.formatting import age, capitalized, span_of, when
 from dashboard.parts.incident_line import bands_by_lease, incident_summary, incidents_between
-from dashboard.parts.list_controls import KIND_LABELS, Chip, ListLinks
+from dashboard.parts.lease_controls import KIND_LABELS
 from dashboard.parts.names import shown_holder
-from dashboard.parts.page_links import history_query, ranking_url, shown_time
-from dashboard.parts.url_parameters import BadFilter, typed, write_moment
+from dashboard.parts.page_links import HistoryState, ranking_url, shown_time
 from leases.domain.kind import Kind
 from leases.domain.phase import Phase
 from leases.domain.watched_times import UnwatchedTime
@@ -59,7 +61,7 @@ def timeline_links(
         "now": links.url(since=None, until=None, at=None),
         "pager": links.pager(chosen.number, chosen.total),
         "clear": path,
-        "json": links.json_url(),
+        "json": links.url_as("json", page=wanted.page),
     }
 
 
@@ -163,17 +165,17 @@ def history_links(
     cluster: str, wanted: time_range.TimelineFilter, shown: time_range.TimeRange
 ) -> dict[str, str]:
     """History as a page and as a file, and the ranking of the Leases."""
-    changes = HistoryFilter(
+    changes = HistoryState(
         kind=() if wanted.holder else tuple(kind.value for kind in kinds_of(wanted)),
         text=wanted.text or wanted.holder,
         since=None if shown.live else shown.since,
         until=None if shown.live else shown.until,
+        range=wanted.range if shown.live else "",
     )
-    path = reverse("history", args=[cluster])
-    time = {"range": wanted.range} if shown.live else {}
+    links = ListLinks(reverse("history", args=[cluster]), changes)
     return {
-        "page": f"{path}?{history_query(changes, **time)}",
-        "csv": f"{path}?{history_query(changes, **time, format='csv')}",
+        "page": links.url(),
+        "csv": links.url_as("csv"),
         "ranking": ranking_url(cluster, shown_time(shown, wanted.range, None), wanted.kinds),
     }
 
@@ -190,8 +192,8 @@ def timeline(request: ClusterRequest, cluster: str) -> HttpResponse:
     try:
         answer_as = responses.read_format(request)
         watched = None if answer_as == "json" else watched_since(cluster)
-        wanted = time_range.read_timeline_filter(
-            request.GET, now, usual=time_range.range_for(watched, now)
+        wanted = time_range.TimelineFilter.read(
+            request.GET, now, range=time_range.range_for(watched, now)
         )
         shown = time_range.window(wanted, now, watched=watched)
     except BadFilter as error:
@@ -305,7 +307,7 @@ def _json(
 ) -> HttpResponse:
     next_url = None
     if lanes.chosen.number * wanted.limit < lanes.chosen.total:
-        path = ListLinks(request.path, wanted).json_url(page=lanes.chosen.number + 1)
+        path = ListLinks(request.path, wanted).url_as("json", page=lanes.chosen.number + 1)
         next_url = request.build_absolute_uri(path)
     cluster = request.cluster.name
     return responses.items(

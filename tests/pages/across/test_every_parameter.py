@@ -60,7 +60,7 @@ READS = {
     "node_cells": {"group", "first", "generation"},
     "history": {
         "format", "before", "limit", "change", "cause", "kind", "namespace", "lease", "holder",
-        "inferred", "since", "until", "range", "view",
+        "inferred", "since", "until", "range", "view", "q",
     },
     "stretch": {"format", "from", "to", "range", "kind", "sort", "page", "limit"},
     "incidents": {

@@ -11,6 +11,7 @@ from urllib.parse import urljoin, urlsplit
 
 import pytest
 
+from dashboard.lists.url_parameters import MAX_TEXT
 from dashboard.live.shared_drawings import CHANGES, PARTS, render_change
 from dashboard.parts.formatting import shortened
 from dashboard.parts.names import (
@@ -21,7 +22,6 @@ from dashboard.parts.names import (
     is_held_by,
     part_of,
 )
-from dashboard.parts.url_parameters import MAX_TEXT
 from leases import models
 from leases.domain.change import ChangeType
 from leases.domain.lease import ObjectName

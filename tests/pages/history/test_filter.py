@@ -8,20 +8,19 @@ from urllib.parse import urlencode
 import pytest
 from django.http import QueryDict
 
-from dashboard.pages.history.changes import history_query, read_history_filter
-from dashboard.parts.url_parameters import BadFilter
-from leases.history.indexed_search import HistoryFilter
+from dashboard.lists.url_parameters import BadFilter
+from dashboard.parts.page_links import HistoryState
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
 
 
-def asked(query: str, now: datetime = NOW) -> HistoryFilter:
-    return read_history_filter(QueryDict(query), now)
+def asked(query: str, now: datetime = NOW) -> HistoryState:
+    return HistoryState.read(QueryDict(query), now)
 
 
 def test_an_empty_filter_matches_everything():
-    assert asked("") == HistoryFilter()
-    assert asked("change=&kind=&lease=+&inferred=&since=") == HistoryFilter()
+    assert asked("") == HistoryState()
+    assert asked("change=&kind=&lease=+&inferred=&since=") == HistoryState()
 
 
 def test_every_field_is_read():
@@ -39,7 +38,7 @@ def test_every_field_is_read():
 def test_any_holder_may_be_asked_for(holder, operator, board):
     query = urlencode({"holder": holder})
     assert asked(query).holder == holder
-    assert asked(history_query(asked(query))) == asked(query)
+    assert asked(asked(query).query()) == asked(query)
     page = operator.get(f"/c/a/history/?{query}")
     assert page.status_code == 200
     text = page.content.decode()
@@ -76,7 +75,7 @@ def test_a_filter_survives_its_own_query_string():
     found = asked(
         "change=expired&holder=a%26b&q=100%25+!_&since=2026-11-20T03:12:40.5Z&inferred=false"
     )
-    assert asked(history_query(found)) == found
+    assert asked(found.query()) == found
 
 
 @pytest.mark.parametrize(

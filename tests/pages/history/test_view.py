@@ -11,7 +11,7 @@ from asgiref.sync import sync_to_async
 from django.test import AsyncClient
 
 from dashboard.board import running_board
-from dashboard.parts import responses
+from dashboard.lists import responses
 from leases.domain.change import Change, ChangeType
 from leases.domain.kind import Kind
 from tests.pages.conftest import HTMX, remember, text_of

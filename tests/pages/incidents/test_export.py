@@ -8,8 +8,9 @@ from types import SimpleNamespace
 
 import msgspec
 
+from dashboard.lists.declaration import csv_lines
 from dashboard.pages.incidents.evidence import affected_leases
-from dashboard.pages.incidents.list import FIELDS, as_csv, file_name, incident_item
+from dashboard.pages.incidents.list import FIELDS, file_name, incident_cells, incident_item
 from dashboard.pages.incidents.markdown import code, incident_markdown, plain
 from leases.domain.cause.incident import Evidence, Source
 from tests.support.values.changes import T0
@@ -37,7 +38,7 @@ def test_an_item_has_the_fields_of_the_contract():
 
 
 def test_a_line_of_csv_is_no_formula():
-    lines = list(as_csv([(an_incident(sentence=EVIL, writer="=cmd()"), 5)]))
+    lines = csv_lines(FIELDS, [incident_cells(an_incident(sentence=EVIL, writer="=cmd()"), 5)])
     (row,) = csv.DictReader(lines)
     assert tuple(row) == FIELDS
     assert row["writer"] == "'=cmd()"

@@ -18,9 +18,9 @@ from django_htmx.http import push_url
 from dashboard.access.guards import ClusterRequest
 from dashboard.access.rights import right_of_user, still_may
 from dashboard.access.roles import VIEW
-from dashboard.access.security_log import SecurityEvent, full_address, record
+from dashboard.access.security_log import SecurityEvent, record_by
 from dashboard.board import running_board
-from dashboard.parts.url_parameters import one_of
+from dashboard.lists.url_parameters import one_of
 from dashboard.watched_cluster import WatchedCluster
 from leases.domain.watched_times import ConnectionState
 from leases.wire.microtime import format_microtime, microtime_or_none
@@ -128,12 +128,8 @@ def stream(
 
 def _record_export(request: HttpRequest) -> None:
     token = getattr(request, "api_token", None)
-    record(
-        SecurityEvent.EXPORT,
-        who=request.user.get_username(),
-        address=full_address(request.META.get("REMOTE_ADDR")),
-        about=request.get_full_path() + (f" by the API token {token.name}" if token else ""),
-    )
+    by = f" by the API token {token.name}" if token else ""
+    record_by(request, SecurityEvent.EXPORT, request.get_full_path() + by)
 
 
 async def _parts(

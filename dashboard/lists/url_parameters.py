@@ -1,10 +1,10 @@
 """Read parameters of a URL, or raise BadFilter with what to write instead."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar, cast
 from urllib.parse import urlencode
 
 import msgspec
@@ -66,7 +66,7 @@ def words(query: QueryDict, name: str, allowed: type[E]) -> tuple[E, ...]:
     return tuple(found)
 
 
-def number(query: QueryDict, name: str, *, default: int, largest: int) -> int:
+def number(query: QueryDict, name: str, largest: int, default: int = 1) -> int:
     value = query.get(name) or str(default)
     good = value.isascii() and value.isdecimal() and len(value) <= len(str(largest))
     if not good or not 1 <= int(value) <= largest:
@@ -102,12 +102,12 @@ def true_or_false(query: QueryDict, name: str) -> str:
     return one_of(query, name, ("", "true", "false"))
 
 
-def sort_by(query: QueryDict, columns: tuple[str, ...]) -> str:
-    """The column of `?sort=`, with `-` in front to reverse it; the first column by default."""
-    value = query.get("sort") or columns[0]
+def sort_by(query: QueryDict, name: str, columns: tuple[str, ...]) -> str:
+    """The column, with `-` in front to reverse it; the first column by default."""
+    value = query.get(name) or columns[0]
     if value.removeprefix("-") not in columns:
         raise BadFilter(
-            f"sort cannot be {quoted(value)}: use one of {', '.join(columns)}, "
+            f"{name} cannot be {quoted(value)}: use one of {', '.join(columns)}, "
             "with - in front to reverse the order."
         )
     return value
@@ -178,13 +178,37 @@ def write_moment(moment: datetime | None) -> str:
     return moment.astimezone(UTC).replace(tzinfo=None).isoformat() + "Z"
 
 
-class ListFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """PARAMETERS are the URL's names of the fields, in their order in the URL."""
+class Parameter:
+    """One parameter of a URL; `reader` is a function of this module or one like them."""
 
-    PARAMETERS: ClassVar[Mapping[str, str]] = {}
-    sort: str = ""  # a column, with `-` in front to reverse the order
-    page: int = 1
-    limit: int = 50
+    def __init__(self, name: str, reader: Callable[..., Any] = text, *given: Any) -> None:
+        self.name, self.reader, self.given = name, reader, given
+
+    def read(self, query: QueryDict, usual: Any, latest: datetime | None) -> Any:
+        """The value, or `usual` without one. A time of day is the last one before `latest`."""
+        if self.reader is read_moment:
+            return read_moment(query.get(self.name, ""), self.name, latest)
+        if self.reader is not words and not query.get(self.name):
+            return usual
+        value = self.reader(query, self.name, *self.given)
+        return usual if value == "" else value
+
+
+_READ_ORDER = {"until": -1, "limit": 1}
+PAGE = Parameter("page", number, MAX_PAGE_NUMBER)
+LIMIT = Parameter("limit", number, LARGEST_PAGE)
+
+
+class UrlState:
+    """What the URL of a list says: its filter, sort and page. PARAMETERS are those of the fields,
+    in their order in the URL. A subclass is a Struct, too.
+    """
+
+    __slots__ = ()
+    PARAMETERS: ClassVar[Mapping[str, Parameter]] = {}
+    sort: str
+    page: int
+    limit: int
 
     @property
     def descending(self) -> bool:
@@ -194,17 +218,36 @@ class ListFilter(msgspec.Struct, frozen=True, kw_only=True):
     def column(self) -> str:
         return self.sort.removeprefix("-")
 
+    @classmethod
+    def read(cls, query: QueryDict, now: datetime | None = None, **usual: Any) -> Self:
+        """Raises BadFilter. `usual` are defaults of this request alone.
+
+        A time of day means the last one before `until` or now, which a filter without moments does
+        not need.
+        """
+        found: dict[str, Any] = {}
+        empty = cls(**usual)
+        for field in sorted(cls.PARAMETERS, key=lambda field: _READ_ORDER.get(field, 0)):
+            latest = found.get("until") or now
+            found[field] = cls.PARAMETERS[field].read(query, getattr(empty, field), latest)
+        state = cls(**usual | found)
+        state.check()
+        return state
+
+    def check(self) -> None:
+        """Raises BadFilter if the values do not fit each other."""
+
     def replace(self, **changes: Any) -> Self:
-        return msgspec.structs.replace(self, **changes)
+        return cast("Self", msgspec.structs.replace(cast("msgspec.Struct", self), **changes))
 
     def pairs(self) -> list[tuple[str, str]]:
         """The parameters that differ from their default."""
         usual, found = type(self)(), []
-        for field, name in self.PARAMETERS.items():
+        for field, parameter in self.PARAMETERS.items():
             value = getattr(self, field)
             if value != getattr(usual, field):
                 values = value if isinstance(value, tuple) else (value,)
-                found += [(name, _written(one)) for one in values]
+                found += [(parameter.name, _written(one)) for one in values]
         return found
 
     def query(self) -> str:
@@ -214,6 +257,22 @@ class ListFilter(msgspec.Struct, frozen=True, kw_only=True):
         """The number and the place of the wanted page, or of the last one."""
         number = max(1, min(self.page, -(-total // self.limit)))
         return number, slice((number - 1) * self.limit, number * self.limit)
+
+    def texts(self) -> dict[str, str]:
+        """Each parameter of one value as a form shows it; "" where it is not used."""
+        used = dict(self.pairs())
+        return {one.name: for_input(used.get(one.name, "")) for one in self.PARAMETERS.values()}
+
+    @classmethod
+    def typed(cls, query: QueryDict) -> dict[str, str]:
+        """Each parameter as it was typed, for the form of a refused filter."""
+        return {one.name: typed(query, one.name) for one in cls.PARAMETERS.values()}
+
+
+class ListFilter(UrlState, msgspec.Struct, frozen=True, kw_only=True):
+    sort: str = ""  # a column, with `-` in front to reverse the order
+    page: int = 1
+    limit: int = 50
 
 
 def _written(value: object) -> str:
