@@ -19,9 +19,9 @@ from leases.domain.steady_clock import Jump, moved
 from leases.domain.watched_times import Connection, ConnectionState
 from leases.kube.cluster_source import SourceKind
 from leases.kube.lease_client import LeaseClient
+from leases.tracking.counters import Counters
 from leases.tracking.renewals import RenewalLog
 from leases.tracking.store import Store
-from leases.tracking.tracker import Counters
 from leases.wire.status import Unreachable
 from leases.worker_threads import WorkerThreads
 
