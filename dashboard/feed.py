@@ -18,9 +18,9 @@ import msgspec
 
 from dashboard import clock
 from dashboard.watched_cluster import NodeBook
-from leases.domain.cause.incident import Cause, Incident
 from leases.domain.change import Change, identity
 from leases.domain.figures import Flapping, flapping
+from leases.domain.incident import Cause, Incident
 from leases.domain.lease import ObjectName
 from leases.history.activity import Activity
 from leases.history.deliveries import FailingReceiver

@@ -34,7 +34,7 @@ from dashboard.board import Board, running_board
 from dashboard.config import Config
 from dashboard.parts.formatting import shortened
 from dashboard.watched_cluster import WatchedCluster
-from leases.domain.cause.incident import Cause
+from leases.domain.incident import Cause
 from leases.domain.kind import Kind
 from leases.domain.notify import Sort
 from leases.domain.phase import Phase

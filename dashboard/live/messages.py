@@ -9,8 +9,8 @@ import msgspec
 from dashboard.pages.incidents.list import incident_item
 from dashboard.parts.key_figures import counted_kpis, unexcused
 from dashboard.watched_cluster import Grouping
-from leases.domain.cause.incident import Incident
 from leases.domain.change import Change
+from leases.domain.incident import Incident
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.phase import Phase

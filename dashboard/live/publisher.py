@@ -15,8 +15,8 @@ from dashboard.live import messages
 from dashboard.live.page_reader import HubView, PageReader
 from dashboard.live.shared_drawings import ClusterMenu, SharedRegions
 from dashboard.pages.nodes import NodeGrid, grids_of
-from leases.domain.cause.incident import Incident
 from leases.domain.change import Change, ChangeType
+from leases.domain.incident import Incident
 from leases.domain.lease import ObjectName
 from leases.domain.steady_clock import Jump
 from leases.domain.watched_times import Missing

@@ -20,8 +20,8 @@ from dashboard.access.security_log import SecurityEvent
 from dashboard.config import VERSION
 from dashboard.lists import responses
 from dashboard.lists.declaration import List
-from leases.domain.cause.incident import Cause, Confidence
 from leases.domain.change import ChangeType
+from leases.domain.incident import Cause, Confidence
 from leases.domain.kind import Kind
 from leases.domain.phase import Phase
 from leases.domain.watched_times import ConnectionState

@@ -25,8 +25,8 @@ from dashboard.parts.lease_controls import says
 from dashboard.parts.lease_filter import LeaseFilter, Matcher, find, wants
 from dashboard.parts.lease_row import wall_tile
 from dashboard.watched_cluster import WatchedCluster
-from leases.domain.cause.incident import Incident
 from leases.domain.figures import FLAPPING_SEVERITY, SEVERITY, TROUBLE, is_in_trouble, severity
+from leases.domain.incident import Incident
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.phase import Phase

@@ -15,9 +15,9 @@ from dashboard.parts.formatting import age, counted, listed, seconds, span_of, w
 from dashboard.parts.incident_line import incident_line, said_cause
 from dashboard.parts.key_figures import of_kind
 from dashboard.parts.lease_row import lease_url, short_name
-from leases.domain.cause.incident import Cause, Incident
 from leases.domain.change import Change
 from leases.domain.figures import FLAPPING_SEVERITY, RULES, SEVERITY, Flapping, needs_attention
+from leases.domain.incident import Cause, Incident
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.phase import Phase

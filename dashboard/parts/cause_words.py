@@ -1,6 +1,6 @@
 """The words and symbols for causes and confidences. Every page takes them from here."""
 
-from leases.domain.cause.incident import Cause, Confidence, Source
+from leases.domain.incident import Cause, Confidence, Source
 
 CAUSE_WORDS = {
     Cause.GRACEFUL_STOP: "graceful stop",

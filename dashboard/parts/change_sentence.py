@@ -19,9 +19,9 @@ from dashboard.parts.incident_line import ChangeCause, change_cause, visible, wr
 from dashboard.parts.lease_row import lease_url
 from dashboard.parts.names import HolderView, ShownName, holder_view, shown_name
 from leases.domain.cause.clue import FORM_WRITER
-from leases.domain.cause.incident import Incident
 from leases.domain.change import Change, ChangeType, UnreadableChange, identity
 from leases.domain.figures import LONG_GAP_SECONDS
+from leases.domain.incident import Incident
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.history import find_changes

@@ -14,9 +14,9 @@ from dashboard.lists.url_parameters import write_moment
 from dashboard.parts import cause_words
 from dashboard.parts.formatting import age, capitalized, counted, shortened, when
 from leases.domain.cause.clue import FORM_WRITER, is_human_writer
-from leases.domain.cause.incident import Cause, Confidence, Incident, Standing
 from leases.domain.change import Change
 from leases.domain.figures import LONG_GAP_SECONDS
+from leases.domain.incident import Cause, Confidence, Incident, Standing
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.history.find_incidents import count_incidents, find_incidents

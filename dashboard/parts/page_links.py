@@ -23,8 +23,8 @@ from dashboard.parts.holdings import host_of
 from dashboard.parts.lease_row import lease_url
 from dashboard.parts.names import holder_parameter, part_of
 from dashboard.parts.time_range import RANGES, TimeRange
-from leases.domain.cause.incident import Cause
 from leases.domain.change import ChangeType
+from leases.domain.incident import Cause
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.history.indexed_search import HistoryFilter

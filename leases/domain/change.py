@@ -22,7 +22,7 @@ from enum import StrEnum
 import msgspec
 from msgspec.structs import replace
 
-from leases.domain.cause.incident import Cause
+from leases.domain.incident import Cause
 from leases.domain.kind import Kind
 from leases.domain.known_writers import HEARTBEAT_ANNOTATIONS
 from leases.domain.lease import MAX_INT32, Lease, LeaseSpec

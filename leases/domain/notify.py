@@ -9,9 +9,9 @@ from fnmatch import fnmatchcase
 
 import msgspec
 
-from leases.domain.cause.incident import Cause, Confidence, Incident, Standing
 from leases.domain.change import Change, ChangeType
 from leases.domain.figures import LONG_GAP_SECONDS
+from leases.domain.incident import Cause, Confidence, Incident, Standing
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.phase import Phase

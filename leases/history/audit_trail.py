@@ -8,8 +8,8 @@ import msgspec
 from django.db.models import Q, QuerySet
 
 from leases.domain.cause.clue import FORM_WRITER
-from leases.domain.cause.incident import Cause, Incident
 from leases.domain.change import Change, ChangeType
+from leases.domain.incident import Cause, Incident
 from leases.domain.lease import ObjectName
 from leases.history.database import from_stored, from_stored_json, to_stored
 from leases.models import Edit

@@ -15,8 +15,8 @@ from django.db.models.functions import StrIndex
 from django.db.models.lookups import GreaterThan
 
 from leases.domain.cause.clue import Clue, is_human_writer
-from leases.domain.cause.incident import Cause, Incident, Standing
 from leases.domain.change import Change, ChangeType
+from leases.domain.incident import Cause, Incident, Standing
 from leases.domain.lease import Lease, LeaseSpec, ObjectMeta
 from leases.history.database import NUL_SYMBOL, by_index, from_stored, select, to_stored
 from leases.history.find_changes import BadCursor, of_lease

@@ -12,7 +12,7 @@ import msgspec
 from django.db import connection
 from msgspec.structs import replace
 
-from leases.domain.cause.incident import Cause, Incident, Member
+from leases.domain.incident import Cause, Incident, Member
 from leases.history import refused_rows
 from leases.history.database import execute_many, insert, moment, select, transaction_in_turn
 from leases.history.outbox import queue_messages

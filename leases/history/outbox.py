@@ -14,7 +14,7 @@ from django.db import DatabaseError, transaction
 from django.db.models import Q, QuerySet
 
 from leases.domain import notify
-from leases.domain.cause.incident import Incident
+from leases.domain.incident import Incident
 from leases.history.database import to_stored
 from leases.history.refused_rows import is_of_the_value
 from leases.history.rows import as_text, story_of

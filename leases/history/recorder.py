@@ -19,8 +19,8 @@ from typing import Any, TypeVar
 import msgspec
 from django.db import DatabaseError
 
-from leases.domain.cause.incident import Incident, Member
 from leases.domain.change import Change
+from leases.domain.incident import Incident, Member
 from leases.domain.lease import ObjectName, number_of
 from leases.domain.watched_times import WatchedTime
 from leases.history.insert_incidents import Reviewed, write_batch_of_incidents

@@ -6,7 +6,8 @@ from typing import Any
 
 import msgspec
 
-from leases.domain.cause.incident import (
+from leases.domain.change import Change, ChangeType, UnreadableChange, identity, not_rebuilt
+from leases.domain.incident import (
     Cause,
     Confidence,
     Evidence,
@@ -15,7 +16,6 @@ from leases.domain.cause.incident import (
     Source,
     Standing,
 )
-from leases.domain.change import Change, ChangeType, UnreadableChange, identity, not_rebuilt
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.history.database import Row, from_stored, moment, to_stored

@@ -13,8 +13,8 @@ from itertools import islice
 
 from msgspec.structs import replace
 
-from leases.domain.cause.incident import Incident, Member
 from leases.domain.change import Change
+from leases.domain.incident import Incident, Member
 from leases.domain.lease import ObjectName
 from leases.domain.split_dict import SplitDict
 from leases.history.insert_incidents import CauseMark, IncidentBatch, Reviewed

@@ -15,7 +15,7 @@ from leases.domain.cause.facts import (
     Question,
     RefusedSource,
 )
-from leases.domain.cause.incident import Source
+from leases.domain.incident import Source
 from leases.domain.lease import ObjectName
 from leases.kube import kube_objects
 from leases.kube.lease_client import LeaseClient

@@ -12,7 +12,7 @@ class IncidentRecord(models.Model):
     """One incident as it was last known. Columns of lists hold JSON as text."""
 
     cluster = models.CharField(max_length=32)
-    incident = models.CharField(max_length=64)  # leases.domain.cause.incident.Incident.id
+    incident = models.CharField(max_length=64)  # leases.domain.incident.Incident.id
     cause = models.CharField(max_length=32)
     confidence = models.CharField(max_length=16)
     sentence = models.TextField()

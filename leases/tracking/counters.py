@@ -6,9 +6,9 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from leases.domain.cause.incident import Cause
 from leases.domain.change import HOLDER_CHANGES, Change, ChangeType
 from leases.domain.figures import DEFAULT_ABANDONED_AFTER, Span, unheld_seconds
+from leases.domain.incident import Cause
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.steady_clock import EARLIEST, LATEST, Jump, moved

@@ -17,7 +17,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from dashboard.parts.cause_words import CAUSE_WORDS
-from leases.domain.cause.incident import Cause
+from leases.domain.incident import Cause
 from tests.browser.contender_pods import HASH, ContenderPods
 from tests.browser.visits import Visits
 from tests.clients.kubectl.runner import Kubectl

@@ -39,7 +39,6 @@ from dashboard.parts.lease_row import row_view, wall_tile
 from dashboard.parts.names import HUES, HolderView
 from dashboard.parts.node_summary import GroupLine, Join, NodesView, beat_view
 from dashboard.parts.time_range import TimeRange
-from leases.domain.cause.incident import Cause, Confidence, Evidence, Incident, Source
 from leases.domain.change import Change, ChangeType
 from leases.domain.election import Candidate, CandidateSpec
 from leases.domain.figures import (
@@ -49,6 +48,7 @@ from leases.domain.figures import (
     statistics,
     totals_in,
 )
+from leases.domain.incident import Cause, Confidence, Evidence, Incident, Source
 from leases.domain.kind import Kind
 from leases.domain.lease import Lease, LeaseSpec, ObjectMeta, ObjectName
 from leases.domain.phase import EMPTY, Phase, with_sample

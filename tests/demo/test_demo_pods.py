@@ -11,7 +11,7 @@ from leases.apiserver.serving import LeaseApiServer
 from leases.demo.cluster_objects import DemoPod, PodName, forget_pods
 from leases.demo.demo_client import DemoApi
 from leases.domain.cause.facts import EventFact, PodFact, Question
-from leases.domain.cause.incident import Source
+from leases.domain.incident import Source
 from leases.domain.lease import ObjectName
 from leases.kube.cluster_source import parse_source
 from leases.kube.connect import connect

@@ -10,8 +10,8 @@ from django.core.management import call_command
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
-from leases.domain.cause.incident import Standing
 from leases.domain.change import Change
+from leases.domain.incident import Standing
 from leases.history.find_changes import find
 from leases.history.find_incidents import find_incidents
 from leases.history.indexed_search import HistoryFilter

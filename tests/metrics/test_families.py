@@ -17,7 +17,7 @@ from dashboard import clock
 from dashboard.metrics import election_series
 from dashboard.serving.runtime import Runtime
 from leases.domain.cause.clue import LateRenewal
-from leases.domain.cause.incident import Cause
+from leases.domain.incident import Cause
 from leases.domain.lease import ObjectName
 from leases.domain.watched_times import Connection, ConnectionState
 from leases.history.recorder import StateSource

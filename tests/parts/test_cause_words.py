@@ -12,7 +12,7 @@ from dashboard.parts.cause_words import (
     CONFIDENCE_MEANINGS,
     SOURCE_WORDS,
 )
-from leases.domain.cause.incident import Cause, Confidence, Source
+from leases.domain.incident import Cause, Confidence, Source
 
 SPRITE = Path(__file__).parents[2] / "templates/_sprite.html"
 

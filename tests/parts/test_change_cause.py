@@ -8,7 +8,7 @@ import pytest
 
 from dashboard.live.shared_drawings import CHANGES, render_change
 from dashboard.parts.change_sentence import change_line
-from leases.domain.cause.incident import Cause
+from leases.domain.incident import Cause
 from leases.domain.kind import Kind
 from tests.support.values.changes import T0, a_change
 

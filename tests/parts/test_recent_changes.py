@@ -14,8 +14,8 @@ from dashboard.parts.change_sentence import (
     with_known_causes,
     with_unwritten,
 )
-from leases.domain.cause.incident import Cause, Member
 from leases.domain.change import Change, ChangeType, identity
+from leases.domain.incident import Cause, Member
 from leases.domain.kind import Kind
 from leases.history import find_changes
 from leases.history.write_batch import write_changes

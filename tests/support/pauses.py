@@ -9,8 +9,8 @@ import msgspec
 
 from leases.domain.cause.casebook import Casebook
 from leases.domain.cause.facts import Fact, Question, RefusedSource
-from leases.domain.cause.incident import Incident
 from leases.domain.change import Change, ChangeType
+from leases.domain.incident import Incident
 from leases.domain.kind import Kind
 from leases.domain.lease import Lease, LeaseSpec, ObjectMeta, ObjectName
 from leases.domain.phase import Phase

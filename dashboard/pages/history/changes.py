@@ -22,8 +22,8 @@ from dashboard.parts.changes_strip import strip_of, strip_view
 from dashboard.parts.formatting import capitalized, counted, shortened, span_of
 from dashboard.parts.page_links import LINES, TABLE, HistoryState
 from dashboard.parts.time_range import MAX_RANGE, RANGES, SHORTEST
-from leases.domain.cause.incident import Cause
 from leases.domain.change import Change, ChangeType
+from leases.domain.incident import Cause
 from leases.domain.kind import Kind
 from leases.history import export, find_changes
 from leases.history.change_counts import density

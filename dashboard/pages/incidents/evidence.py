@@ -19,9 +19,9 @@ from dashboard.parts.lease_row import lease_url
 from dashboard.parts.names import HolderView, ShownName, holder_view, shown_name
 from dashboard.parts.page_links import ShownTime, holder_url, lease_url_at
 from dashboard.parts.time_range import SHORTEST
-from leases.domain.cause.incident import Incident, Source
 from leases.domain.change import COUNTED_ONCE, Change, ChangeType
 from leases.domain.figures import LONG_GAP_SECONDS
+from leases.domain.incident import Incident, Source
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.terms import Life, PastPhase, Term, as_of, fold

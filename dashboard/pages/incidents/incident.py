@@ -45,9 +45,9 @@ from dashboard.parts.change_sentence import author_of, change_line
 from dashboard.parts.formatting import age, day, listed, shortened, when
 from dashboard.parts.incident_line import incident_line, incident_url, visible
 from dashboard.parts.key_figures import KIND_WORDS
-from leases.domain.cause.incident import Incident
 from leases.domain.change import Change
 from leases.domain.figures import LONG_GAP_SECONDS
+from leases.domain.incident import Incident
 from leases.history import find_incidents, outbox
 from leases.history.deliveries import messages_of
 from leases.history.outbox import acknowledgement_of

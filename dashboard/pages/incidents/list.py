@@ -33,8 +33,8 @@ from dashboard.parts.incident_line import cause_view, incident_line
 from dashboard.parts.key_figures import Calm
 from dashboard.parts.time_range import RANGES
 from dashboard.watched_cluster import WatchedCluster
-from leases.domain.cause.incident import Cause, Incident, Standing
 from leases.domain.change import HOLDER_CHANGES, ChangeType
+from leases.domain.incident import Cause, Incident, Standing
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.watched_times import ConnectionState

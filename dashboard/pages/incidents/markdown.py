@@ -14,8 +14,8 @@ from dashboard.pages.incidents.evidence import AffectedLease, without_note
 from dashboard.parts.cause_words import CAUSE_MEANINGS, CAUSE_WORDS, SOURCE_WORDS
 from dashboard.parts.change_sentence import sentence
 from dashboard.parts.formatting import age, capitalized, counted, day, fine_clock
-from leases.domain.cause.incident import Incident
 from leases.domain.change import Change
+from leases.domain.incident import Incident
 
 _MARKUP = re.compile(r"([\\`*_{}\[\]#|~$])")
 _AT_START = re.compile(r"^(\d*)([-+=>.)])")

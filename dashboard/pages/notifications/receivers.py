@@ -25,7 +25,7 @@ from dashboard.forms.admin_form import Hidden, Names, PlainForm, Some
 from dashboard.forms.fields import Dropdown, TextLine, WholeNumber
 from dashboard.lists.url_parameters import BadFilter, one_of
 from dashboard.parts.cause_words import CAUSE_WORDS
-from leases.domain.cause.incident import Cause, Confidence
+from leases.domain.incident import Cause, Confidence
 from leases.domain.kind import Kind
 from leases.domain.notify import Choice, Gravity, Message, Security, Sort, Stage, Target
 from leases.domain.phase import Phase

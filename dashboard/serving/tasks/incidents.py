@@ -18,7 +18,7 @@ from dashboard.watched_cluster import WatchedCluster
 from leases.domain.cause.casebook import Casebook
 from leases.domain.cause.clue import Clue
 from leases.domain.cause.facts import Fact, Question
-from leases.domain.cause.incident import Incident, Standing
+from leases.domain.incident import Incident, Standing
 from leases.domain.kind import Kind
 from leases.domain.phase import Phase
 from leases.history.find_incidents import open_incidents, unexplained_changes

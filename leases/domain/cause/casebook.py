@@ -28,7 +28,6 @@ from leases.domain.cause.groups import (
     incident_of,
     withdrawn,
 )
-from leases.domain.cause.incident import Cause, Confidence, Incident, Source
 from leases.domain.cause.inquiry import Inquiries
 from leases.domain.cause.node_groups import Census
 from leases.domain.cause.rules.api import api_trouble
@@ -39,6 +38,7 @@ from leases.domain.cause.rules.writes import by_hand, deleted, preferred, wrong_
 from leases.domain.cause.scene import Group, Judged, Scene, Verdict, clock, possible, seen
 from leases.domain.cause.unwatched import told, unwatched_time
 from leases.domain.change import ChangeType
+from leases.domain.incident import Cause, Confidence, Incident, Source
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.watched_times import Connection, MissedTime

@@ -11,9 +11,9 @@ from typing import TypeVar
 
 import msgspec
 
-from leases.domain.cause.incident import Member
 from leases.domain.change import Change, ChangeType, Managers, identity, owner_of
 from leases.domain.holder_identity import split_holder
+from leases.domain.incident import Member
 from leases.domain.kind import Kind
 from leases.domain.lease import Lease, ObjectName
 from leases.domain.phase import EMPTY, median, samples

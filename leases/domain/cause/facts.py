@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import msgspec
 
-from leases.domain.cause.incident import Source
+from leases.domain.incident import Source
 from leases.domain.lease import ObjectName
 from leases.domain.watched_times import BRIEF, Connection, ConnectionState, MissedTime, Missing
 

@@ -12,7 +12,6 @@ import msgspec
 
 from leases.domain.cause.clue import Clue, Episode, is_human_writer
 from leases.domain.cause.facts import Break
-from leases.domain.cause.incident import Cause, Confidence, Evidence, Incident, Source, Standing
 from leases.domain.cause.node_groups import (
     NOT_COUNTED,
     Census,
@@ -34,6 +33,7 @@ from leases.domain.cause.scene import (
     span,
 )
 from leases.domain.change import ChangeType
+from leases.domain.incident import Cause, Confidence, Evidence, Incident, Source, Standing
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 

@@ -8,9 +8,9 @@ from itertools import count
 
 from leases.domain.cause.clue import Episode
 from leases.domain.cause.facts import Knowledge, Question
-from leases.domain.cause.incident import Cause, Confidence, Source
 from leases.domain.cause.scene import Scene, Verdict, pod_keys, set_neighbours
 from leases.domain.change import ChangeType
+from leases.domain.incident import Cause, Confidence, Source
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from leases.domain.cause.incident import Cause, Confidence, Evidence, Source
 from leases.domain.cause.scene import (
     Group,
     Judged,
@@ -19,6 +18,7 @@ from leases.domain.cause.scene import (
     span,
 )
 from leases.domain.change import ChangeType
+from leases.domain.incident import Cause, Confidence, Evidence, Source
 from leases.domain.kind import Kind
 
 NODE_GAP = timedelta(seconds=60)

@@ -12,11 +12,11 @@ from datetime import datetime, timedelta
 import msgspec
 
 from leases.domain.cause.facts import EARLIEST, Break
-from leases.domain.cause.incident import Cause, Confidence, Source
 from leases.domain.cause.rules.api import OUTAGE
 from leases.domain.cause.scene import Group, Judged, Verdict, chains, clock, seen, span
 from leases.domain.cause.unwatched import between
 from leases.domain.change import ChangeType
+from leases.domain.incident import Cause, Confidence, Source
 from leases.domain.watched_times import Missing
 
 API_GAP = timedelta(seconds=60)  # between two stalls of one trouble

@@ -15,8 +15,8 @@ from leases.domain.cause.facts import (
     PodFact,
     node_of_events,
 )
-from leases.domain.cause.incident import Cause, Confidence, Evidence, Source
 from leases.domain.change import ChangeType
+from leases.domain.incident import Cause, Confidence, Evidence, Source
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 

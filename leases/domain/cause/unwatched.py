@@ -12,9 +12,9 @@ import msgspec
 
 from leases.domain.cause.clue import Clue, Episode
 from leases.domain.cause.facts import EARLIEST, Break, Knowledge
-from leases.domain.cause.incident import Cause, Confidence, Source
 from leases.domain.cause.scene import BLUR, Scene, Verdict, clock, possible, seen
 from leases.domain.change import ChangeType
+from leases.domain.incident import Cause, Confidence, Source
 
 # A deletionTimestamp is the end of the grace period.
 GRACE_PERIOD = timedelta(seconds=35)

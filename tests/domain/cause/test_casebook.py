@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from leases.domain.cause.casebook import Casebook
 from leases.domain.cause.clue import Clue, Episode
 from leases.domain.cause.facts import EventFact, Fact, Knowledge, NodeFact, PodFact, RefusedSource
-from leases.domain.cause.incident import Cause, Confidence, Incident, Source
 from leases.domain.cause.inquiry import Inquiries
+from leases.domain.incident import Cause, Confidence, Incident, Source
 from leases.domain.lease import Lease, ObjectName
 from leases.domain.watched_times import Connection, ConnectionState
 from leases.tracking.store import Store

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from leases.domain.cause.incident import Cause, Confidence
+from leases.domain.incident import Cause, Confidence
 from tests.support.incidents.play import play
 from tests.support.incidents.score import Score
 from tests.support.variants.classes import CLASSES, made_class

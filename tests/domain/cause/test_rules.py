@@ -10,9 +10,9 @@ from leases.domain.cause import node_groups
 from leases.domain.cause.casebook import Casebook
 from leases.domain.cause.clue import Clue
 from leases.domain.cause.facts import PodFact
-from leases.domain.cause.incident import Cause, Confidence, Incident, Standing
 from leases.domain.cause.scene import counted
 from leases.domain.change import FieldManager
+from leases.domain.incident import Cause, Confidence, Incident, Standing
 from leases.domain.lease import Lease, ObjectName
 from leases.tracking.store import Store
 from leases.wire.watch_decoding import Applied, Listed

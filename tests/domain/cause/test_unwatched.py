@@ -9,8 +9,8 @@ import pytest
 
 from leases.domain.cause import casebook
 from leases.domain.cause.facts import Fact, PodFact, Question, RefusedSource
-from leases.domain.cause.incident import Cause, Confidence, Incident, Source
 from leases.domain.change import ChangeType
+from leases.domain.incident import Cause, Confidence, Incident, Source
 from leases.domain.phase import samples
 from tests.support.pauses import ELECTIONS, NODES, Board, Cluster, pod, watching
 from tests.support.values.leases import after

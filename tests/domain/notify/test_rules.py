@@ -8,8 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from leases.domain import notify
-from leases.domain.cause.incident import Cause, Standing
 from leases.domain.change import ChangeType
+from leases.domain.incident import Cause, Standing
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.notify import (

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from leases.domain import notify
-from leases.domain.cause.incident import Cause
+from leases.domain.incident import Cause
 from leases.domain.kind import Kind
 from leases.domain.notify import Choice, Stage
 from leases.history import outbox

@@ -7,7 +7,7 @@ from datetime import timedelta
 import msgspec
 import pytest
 
-from leases.domain.cause.incident import Cause
+from leases.domain.incident import Cause
 from leases.history.find_changes import BadCursor, find
 from leases.history.find_incidents import (
     StoredNote,

@@ -6,8 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from leases.domain.cause.incident import Cause
 from leases.domain.change import ChangeType
+from leases.domain.incident import Cause
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.history.change_counts import stretch_totals

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from django.db import OperationalError
 
-from leases.domain.cause.incident import Cause
+from leases.domain.incident import Cause
 from leases.history import insert_incidents, recorder, write_queue
 from leases.history.find_changes import find
 from leases.history.find_incidents import find_incidents, incident_of, open_incidents

@@ -20,7 +20,7 @@ from leases.domain.cause.facts import (
     Question,
     RefusedSource,
 )
-from leases.domain.cause.incident import Source
+from leases.domain.incident import Source
 from leases.domain.lease import ObjectName
 from leases.kube.cluster_source import parse_source
 from leases.kube.connect import connect

@@ -13,8 +13,8 @@ from dashboard.live.messages import Show
 from dashboard.live.page_reader import PageReader
 from dashboard.live.publisher import MAX_CHANGES_SENT, Publisher
 from dashboard.live.shared_drawings import Drawings
-from leases.domain.cause.incident import Cause, Member
 from leases.domain.change import identity
+from leases.domain.incident import Cause, Member
 from leases.domain.lease import ObjectName
 from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Update

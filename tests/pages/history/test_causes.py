@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from leases.domain.cause.incident import Cause
 from leases.domain.change import Change, ChangeType
+from leases.domain.incident import Cause
 from leases.history.write_batch import write_changes
 from leases.tracking.tracked_lease import Update
 from tests.pages.conftest import HTMX, text_of

@@ -10,8 +10,8 @@ import pytest
 from django.contrib.auth.models import User
 
 from leases.domain.cause.clue import FORM_WRITER
-from leases.domain.cause.incident import Cause
 from leases.domain.change import ChangeType
+from leases.domain.incident import Cause
 from leases.history.write_batch import write_changes
 from leases.models import Edit
 from tests.pages.conftest import text_of

@@ -14,7 +14,7 @@ from dashboard.pages.incidents.evidence import (
     linked,
     without_notes,
 )
-from leases.domain.cause.incident import Evidence, Source
+from leases.domain.incident import Evidence, Source
 from leases.domain.lease import ObjectName
 from tests.support.values.changes import T0
 from tests.support.values.incidents import a_story, an_incident

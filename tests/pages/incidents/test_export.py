@@ -12,7 +12,7 @@ from dashboard.lists.declaration import csv_lines
 from dashboard.pages.incidents.evidence import affected_leases
 from dashboard.pages.incidents.list import FIELDS, file_name, incident_cells, incident_item
 from dashboard.pages.incidents.markdown import code, incident_markdown, plain
-from leases.domain.cause.incident import Evidence, Source
+from leases.domain.incident import Evidence, Source
 from tests.support.values.changes import T0
 from tests.support.values.incidents import a_story, an_incident
 

@@ -11,7 +11,7 @@ from django.test import Client
 from dashboard import clock
 from dashboard.pages.incidents.incident import MAX_NOTE, MAX_NOTES
 from leases import models
-from leases.domain.cause.incident import Cause, Evidence, Source
+from leases.domain.incident import Cause, Evidence, Source
 from leases.domain.lease import ObjectName
 from leases.domain.watched_times import Connection, ConnectionState
 from tests.pages.conftest import HTMX, text_of

@@ -10,8 +10,8 @@ from html import unescape
 import msgspec
 import pytest
 
-from leases.domain.cause.incident import Cause, Standing
 from leases.domain.change import ChangeType
+from leases.domain.incident import Cause, Standing
 from leases.domain.watched_times import ConnectionState, WatchedTime
 from leases.history.watched_spans import save
 from tests.pages.conftest import HTMX, remember, text_of

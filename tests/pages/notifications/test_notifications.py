@@ -10,7 +10,7 @@ import pytest
 from dashboard import clock
 from dashboard.access.kept_secrets import CannotUnseal, unseal
 from dashboard.pages.notifications import messages
-from leases.domain.cause.incident import Cause
+from leases.domain.incident import Cause
 from leases.domain.notify import Choice, Security
 from leases.history.deliveries import claim, finish
 from leases.history.outbox import decode_choice

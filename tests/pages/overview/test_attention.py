@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import timedelta
 
 from dashboard.parts.attention import attention
-from leases.domain.cause.incident import Cause, Standing
 from leases.domain.change import Change, ChangeType
 from leases.domain.figures import Flapping
+from leases.domain.incident import Cause, Standing
 from leases.domain.kind import Kind
 from leases.domain.phase import Phase
 from tests.support.values.incidents import open_incident

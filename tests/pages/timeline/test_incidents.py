@@ -7,8 +7,8 @@ import re
 from datetime import timedelta
 
 from dashboard.board import running_board
-from leases.domain.cause.incident import Cause, Standing
 from leases.domain.change import ChangeType
+from leases.domain.incident import Cause, Standing
 from leases.domain.lease import ObjectName
 from tests.pages.conftest import remember, text_of
 from tests.support.board import KEY

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from dashboard.board import running_board
-from leases.domain.cause.incident import Standing
+from leases.domain.incident import Standing
 from leases.domain.lease import ObjectName
 from leases.domain.watched_times import Connection, ConnectionState
 from tests.pages.conftest import text_of

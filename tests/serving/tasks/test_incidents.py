@@ -20,7 +20,7 @@ from dashboard.serving.runtime import Options, Runtime
 from leases.domain.cause import casebook
 from leases.domain.cause.casebook import Casebook
 from leases.domain.cause.facts import PodFact, Question
-from leases.domain.cause.incident import Cause, Source
+from leases.domain.incident import Cause, Source
 from leases.domain.lease import ObjectName
 from leases.domain.watched_times import ConnectionState
 from leases.history import insert_incidents

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from leases.domain.cause.facts import EventFact, Fact, NodeFact, PodFact, Question, RefusedSource
-from leases.domain.cause.incident import Source
+from leases.domain.incident import Source
 from leases.domain.lease import ObjectName
 from tests.support.incidents.recording import Recording
 

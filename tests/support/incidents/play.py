@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from leases.domain.cause.casebook import Casebook
 from leases.domain.cause.clue import Clue
 from leases.domain.cause.facts import Fact, RefusedSource
-from leases.domain.cause.incident import Incident
+from leases.domain.incident import Incident
 from leases.domain.lease import Lease, ObjectName
 from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Update

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from leases.domain.cause.clue import Clue
-from leases.domain.cause.incident import Confidence, Incident
+from leases.domain.incident import Confidence, Incident
 from tests.support.incidents.play import Played
 from tests.support.incidents.recording import Recording
 

@@ -13,7 +13,7 @@ import json
 import msgspec
 from django.utils import timezone
 from dashboard.access.kept_secrets import seal
-from leases.domain.cause.incident import Cause, Confidence
+from leases.domain.incident import Cause, Confidence
 from leases.domain.notify import Choice, Gravity, Message, Stage, Target
 from leases.history.deliveries import queue_test
 from leases.models import Receiver

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
-from leases.domain.cause.incident import Cause, Confidence, Evidence, Incident, Member, Source
 from leases.domain.change import Change, identity
+from leases.domain.incident import Cause, Confidence, Evidence, Incident, Member, Source
 from leases.domain.lease import ObjectName
 from leases.history.insert_incidents import CauseMark, Reviewed, write_incidents, write_marks
 from tests.support.values.changes import T0

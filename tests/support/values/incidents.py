@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from leases.domain.cause.incident import Cause, Confidence, Evidence, Incident, Source
 from leases.domain.change import Change, ChangeType
+from leases.domain.incident import Cause, Confidence, Evidence, Incident, Source
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from tests.support.values.changes import T0, a_change

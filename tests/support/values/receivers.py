@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from leases.domain.cause.incident import Incident
+from leases.domain.incident import Incident
 from leases.domain.notify import Choice
 from leases.history.insert_incidents import IncidentBatch, Reviewed, write_batch_of_incidents
 from leases.models import Receiver

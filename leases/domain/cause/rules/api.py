@@ -6,9 +6,9 @@ import msgspec
 
 from leases.domain.cause.clue import Clue, Episode, LateWriter, Silence, contender
 from leases.domain.cause.facts import Knowledge
-from leases.domain.cause.incident import Cause, Source
 from leases.domain.cause.scene import Scene, Verdict, clock, likely, possible, seen, some, span
 from leases.domain.change import ChangeType
+from leases.domain.incident import Cause, Source
 from leases.domain.kind import Kind
 from leases.domain.watched_times import Missing
 

@@ -9,7 +9,6 @@ from datetime import timedelta
 
 from leases.domain.cause.clue import Contender
 from leases.domain.cause.facts import EventFact, PodFact
-from leases.domain.cause.incident import Cause, Evidence, Source
 from leases.domain.cause.scene import (
     BLUR,
     Scene,
@@ -22,6 +21,7 @@ from leases.domain.cause.scene import (
     span,
 )
 from leases.domain.change import ChangeType
+from leases.domain.incident import Cause, Evidence, Source
 from leases.domain.kind import Kind
 
 LATELY = timedelta(seconds=45)  # a set goes on when its last Pod is ready

@@ -2,9 +2,9 @@
 
 from datetime import datetime
 
-from leases.domain.cause.incident import Cause, Evidence, Source
 from leases.domain.cause.scene import Scene, Verdict, certain, clock, likely, possible, seen, span
 from leases.domain.change import ChangeType
+from leases.domain.incident import Cause, Evidence, Source
 from leases.domain.kind import Kind
 
 BY_EVICTION_API = "EvictionByEvictionAPI"

@@ -6,7 +6,6 @@ import msgspec
 
 from leases.domain.cause.clue import Episode, OverdueInterval
 from leases.domain.cause.facts import NodeFact, PodFact
-from leases.domain.cause.incident import Cause, Evidence, Source
 from leases.domain.cause.rules.api import late_together, silences
 from leases.domain.cause.scene import (
     BLUR,
@@ -20,6 +19,7 @@ from leases.domain.cause.scene import (
     span,
 )
 from leases.domain.change import ChangeType
+from leases.domain.incident import Cause, Evidence, Source
 
 OOM = "OOMKilled"
 LATE = 1.8  # rhythms: a renewal that took longer was late

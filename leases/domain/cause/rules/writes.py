@@ -3,9 +3,9 @@
 from datetime import timedelta
 
 from leases.domain.cause.clue import FORM_WRITER, Clue, Episode, foreign_writer, is_human_writer
-from leases.domain.cause.incident import Cause, Confidence, Source
 from leases.domain.cause.scene import Scene, Verdict, certain, clock, likely, possible, seen, span
 from leases.domain.change import ChangeType
+from leases.domain.incident import Cause, Confidence, Source
 from leases.domain.kind import Kind
 from leases.domain.steady_clock import after
 
