@@ -90,6 +90,7 @@ def test_history_shows_a_row_that_it_cannot_read(browser, columns):
     assert (json.loads(lines[1])["fields"] == [f"row:{row.pk}"]) is unreadable
     table = list(csv.DictReader(io.StringIO(consume(browser.get("/c/a/history/?format=csv")))))
     assert len(table) == 2
+    assert (table[1]["fields"] == f"row:{row.pk}") is unreadable
 
 
 @pytest.mark.parametrize(
