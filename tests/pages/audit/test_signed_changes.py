@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -46,7 +47,8 @@ def write(user: User, **more) -> Edit:
 
 def signatures(browser, path: str, row: Edit) -> int:
     text = browser.get(path).content.decode()
-    return text.count(f'href="/audit/{row.pk}/">by m.ferrari<')
+    said = rf'href="/audit/{row.pk}/">by\s+m\.ferrari: {row.reason}\s*<'
+    return len(re.findall(said, text))
 
 
 LEASE = f"/c/a/leases/{KEY}/"
