@@ -23,7 +23,7 @@ SEEN_BY = {
     ("dashboard/serving/tasks/supervisor.py", "start"): "the supervisor",
     ("leases/apiserver/errors.py", "run_once"): "`lease_api` awaits it beside Ctrl-C",
     # It catches everything, and reports it to the supervisor.
-    ("dashboard/live/consumers.py", "connect"): "_relay_or_close closes the socket, and counts",
+    ("dashboard/live/consumers.py", "_take_part"): "_relay_or_close closes the socket, and counts",
     ("dashboard/pages/nodes.py", "tick"): "_make reports it, and is tried again",
     ("dashboard/live/shared_drawings.py", "tick"): "_draw reports it, and is tried again",
     ("leases/apiserver/registry/namespaces.py", "_sweep_later"): "_sweep reports it, tries again",
@@ -42,7 +42,7 @@ SEEN_BY = {
     ): "_submit reports it, the writes fail",
     ("leases/apiserver/storage/journal.py", "done"): "_committed reports it",
     ("leases/apiserver/storage/journal.py", "open"): "_run hands every failure to who waits",
-    ("leases/tracking/tracker.py", "_deliver"): "TimerErrors fails the watch",
+    ("leases/tracking/tracker.py", "_flush_soon"): "TimerErrors fails the watch",
     ("leases/tracking/deadlines.py", "plan"): "TimerErrors fails the watch",
     ("dashboard/access/rights_watch.py", "look_now"): "sets an event",
     ("dashboard/access/rights_watch.py", "renewing"): "the next look closes what it left",

@@ -10,6 +10,7 @@ from leases.domain.cause.scene import Scene, Verdict, clock, likely, possible, s
 from leases.domain.change import ChangeType
 from leases.domain.incident import Cause, Source
 from leases.domain.kind import Kind
+from leases.domain.steady_clock import plus
 from leases.domain.watched_times import Missing
 
 EXPECTED = 4.0  # writes of others that did not come: fewer prove nothing
@@ -80,7 +81,8 @@ def _came_late_after(scene: Scene, quiet: list[Silence]) -> Verdict | None:
     ]
     late = max(STILL_LATE, timedelta(seconds=2 * episode.duration))
     for since, until in gone:
-        if since - due <= episode.lost_at < until and since < episode.at <= until + late:
+        due_in_it = plus(since, -due) <= episode.lost_at < until
+        if due_in_it and since < episode.at <= plus(until, late):
             verdict = _outage(scene, (until - since).total_seconds(), broken=False)
             text = f"the renewal that was due fell into it; it ended at {clock(until)}"
             fact = seen(Source.LEASES, text)
@@ -114,7 +116,8 @@ def _slow_for_all(scene: Scene) -> Verdict | None:
 def late_together(episode: Episode, before: timedelta) -> list[LateWriter]:
     """Return the late renewals of other hosts' Leases from `before` the last renewal on."""
     loser = None if episode.loser is None else episode.loser.host
-    since, until = episode.lost_at - before, episode.at + timedelta(seconds=episode.rhythm)
+    since = plus(episode.lost_at, -before)
+    until = plus(episode.at, timedelta(seconds=episode.rhythm))
     found = {(one.key, one.at): one for clue in episode.clues for one in clue.late_around}
     return [
         one
@@ -122,7 +125,7 @@ def late_together(episode: Episode, before: timedelta) -> list[LateWriter]:
         if one.key != episode.key
         and _host(one.holder) != loser
         and one.at >= since
-        and one.at - timedelta(seconds=one.seconds) <= until
+        and plus(one.at, -timedelta(seconds=one.seconds)) <= until
     ]
 
 
