@@ -231,16 +231,19 @@ def _stands(
     store: Store,
     wanted: TimelineFilter,
     shown: TimeRange,
-    gone: Collection[ObjectName],
+    past: Collection[ObjectName],
     held: Collection[ObjectName] | None,
 ) -> Counter[str] | None:
-    """Count how all wanted Leases stand at the playhead, in words of `stood`."""
+    """Count how all wanted Leases stand at the playhead, in words of `stood`.
+
+    `past`: those that history knows of the stretch; the store may not have them.
+    """
     kinds, wants = kinds_of(wanted), _wants(store, wanted, held)
     living = [one for one in store.select(kinds, tuple(Phase)) if wants(one.key)]
     if shown.follows:
         nobody = (Phase.EXPIRED, Phase.VACANT)
         return Counter(one.phase.value if one.phase in nobody else "held" for one in living)
-    keys = sorted({*(one.key for one in living), *filter(wants, gone)})
+    keys = sorted({*(one.key for one in living), *filter(wants, past)})
     if len(keys) > MAX_STANDS:
         return None
     states = {state.key: state.standing for state in states_at(store.cluster, keys, shown.at)}
@@ -250,7 +253,7 @@ def _stands(
     for key in keys:
         if key not in states:
             absent = key in later or created_after(store.get(key), shown.at)
-            words["absent" if absent or key in gone else "unknown"] += 1
+            words["absent" if absent or key in past else "unknown"] += 1
     return words
 
 
@@ -292,7 +295,7 @@ def read_lanes(store: Store, wanted: TimelineFilter, shown: TimeRange, now: date
     stretch = read_stretch(
         cluster, since=since, until=known, now=now, abandoned_after=store.abandoned_after
     )
-    stands = _stands(store, wanted, shown, gone, held)
+    stands = _stands(store, wanted, shown, {*gone, *active}, held)
     return Lanes(page, chosen, blind, watched, stands, stretch)
 
 
