@@ -15,7 +15,7 @@ from django.db.models import Exists, F, OuterRef, Q
 from leases.domain.lease import ObjectName
 from leases.domain.notify import Message, Quiet, Sort, Stage, is_quiet, message_id
 from leases.history.database import take_turn
-from leases.history.outbox import decode_message, forget_quiet_times, quiet_times
+from leases.history.outbox import forget_quiet_times, quiet_times, stored_message
 from leases.history.rows import to_incident
 from leases.models import IncidentRecord, Notification, Receiver
 
@@ -77,7 +77,13 @@ def _claim_next(
     if not batches:
         return None
     chosen = min(batches, key=lambda batch: (batch[0].attempts, batch[0].pk))
-    messages = tuple(decode_message(row.content) for row in chosen)
+    messages = tuple(filter(None, map(stored_message, chosen)))
+    if len(messages) < len(chosen):
+        bad = [row.pk for row in chosen if stored_message(row) is None]
+        Notification.objects.filter(pk__in=bad).update(
+            state=Notification.FAILED, ended_at=now, outcome="Not sent: it cannot be read."
+        )
+        return _claim_next(receiver, quiet, process, now)
     delivery = chosen[0].delivery or messages[0].id
     numbers = tuple(row.pk for row in chosen)
     Notification.objects.filter(pk__in=numbers).update(
@@ -294,7 +300,7 @@ def claim_refreshes(
                     sort=Sort.ALERTMANAGER,
                     sealed=one.sealed,
                     rows=(),
-                    messages=tuple(decode_message(row.content) for row in rows),
+                    messages=tuple(filter(None, map(stored_message, rows))),
                     attempt=1,
                 )
             )

@@ -95,7 +95,15 @@ logger = logging.getLogger(__name__)
 MAX_WAITING = 1000  # messages for one receiver; those beyond are logged as not sent
 _NEVER_SENT = (Notification.SILENCED, Notification.WITHDRAWN)
 decode_choice = msgspec.json.Decoder(notify.Choice).decode
-decode_message = msgspec.json.Decoder(notify.Message).decode
+_decode = msgspec.json.Decoder(notify.Message).decode
+
+
+def stored_message(row: Notification) -> notify.Message | None:
+    """The message of a row; None where it cannot be read: one row must not hold up all others."""
+    try:
+        return _decode(row.content)
+    except ValueError:
+        return None
 
 
 def queue_messages(cluster: str, reviewed: Iterable[tuple[Incident, datetime]]) -> None:
@@ -178,7 +186,7 @@ class _Queue:
             return
         if unsent is not None:  # it was claimed meanwhile
             heard.append(unsent)
-        last = decode_message(heard[-1].content) if heard else None
+        last = stored_message(heard[-1]) if heard else None
         stage = self._stage(incident, last)
         if stage is None or not _wants(choice, stage):
             return
@@ -208,7 +216,7 @@ class _Queue:
         at: datetime,
     ) -> bool:
         """Let a message that nobody has tried to send say what is known now."""
-        last = decode_message(heard[-1].content) if heard else None
+        last = stored_message(heard[-1]) if heard else None
         first_of_withdrawn = incident.part_of is not None and last is None
         stage = None if first_of_withdrawn else self._stage(incident, last)
         if stage is not None and not _wants(choice, stage):

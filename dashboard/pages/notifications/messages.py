@@ -26,7 +26,7 @@ from dashboard.lists.url_parameters import (
 )
 from dashboard.pages.notifications.receivers import receivers_required
 from leases.history import outbox as stored
-from leases.history.outbox import decode_message
+from leases.history.outbox import stored_message
 from leases.models import Notification, QuietTime, Receiver
 
 PER_PAGE = 50
@@ -66,16 +66,15 @@ def notification_log(request: HttpRequest) -> HttpResponseBase:
     if wanted.receiver:
         rows = rows.filter(receiver=wanted.receiver)
     page = Paginator(rows, PER_PAGE).get_page(wanted.page)
-    lines = [{"row": row, "message": _message(row)} for row in page]
+    lines = [
+        {
+            "row": row,
+            "message": stored_message(row) or {"sentence": f"Message {row.pk} is unreadable."},
+        }
+        for row in page
+    ]
     shown = {"page": page, "lines": lines, "state": wanted.state, "chosen": wanted.receiver}
     return render(request, "notifications/log.html", context | shown)
-
-
-def _message(row: Notification) -> Any:
-    try:
-        return decode_message(row.content)
-    except ValueError:
-        return {"sentence": f"Message {row.pk} is unreadable."}
 
 
 MAX_REASON = 500

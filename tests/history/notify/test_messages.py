@@ -104,6 +104,18 @@ def test_one_replica_gets_a_message_and_a_dead_one_loses_none():
     assert claim("one", T0 + 2 * CLAIM) == []
 
 
+def test_a_message_that_cannot_be_read_holds_up_no_other():
+    a_receiver()
+    record(OPEN, incident_with(a_change(2), id="two", ended=None, settled=False))
+    first = Notification.objects.order_by("pk")[0]
+    Notification.objects.filter(pk=first.pk).update(content='{"stage": ')
+    [delivery] = claim("one", T0 + timedelta(hours=1))
+    assert [message.incident for message in delivery.messages] == ["two"]
+    first.refresh_from_db()
+    assert (first.state, first.outcome) == ("failed", "Not sent: it cannot be read.")
+    record(OVER, at=T0 + timedelta(hours=2))  # the next step of the one that cannot be read
+
+
 def test_a_failed_delivery_is_repeated_under_its_id_with_growing_delays():
     receiver = a_receiver(group_seconds=10)
     other = incident_with(a_change(2), id="two", ended=None, settled=False)
