@@ -206,10 +206,11 @@ def test_a_new_installation_begins_at_its_first_watched_moment(story, visits, wi
     lanes = page.locator("[data-timeline]")
     began = float(str(lanes.get_attribute("data-start")))
     assert float(str(lanes.get_attribute("data-end"))) - began < 3600
-    expect(page.locator("#board .fog")).to_have_count(1)  # in the legend
+    # Nothing unwatched before it; later a busy machine may have let the process stand still.
+    expect(page.locator('#board .fog[x^="0"]')).to_have_count(0)
     expect(page.locator(".tl-foot")).to_contain_text("when watching began")
     page.goto(page.url.replace("/timeline/", "/leases/default/story/"))
     expect(page.locator("#past")).to_contain_text("when watching began")
-    expect(page.locator("#past .fog")).to_have_count(0)
+    expect(page.locator('#past .fog[x^="0"]')).to_have_count(0)
     zoomer = page.locator("[data-zoomer]")
     assert abs(float(str(zoomer.get_attribute("data-start"))) - began) < 1
