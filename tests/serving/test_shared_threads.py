@@ -85,11 +85,12 @@ def test_a_process_that_refuses_them_does_all_its_work(tmp_path):
         assert "SHARED THREADS" not in server.text
 
 
-@pytest.mark.parametrize("hangs", ["threads", "loop"])
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(
+    ("hangs", "number"), [("threads", signal.SIGTERM), ("loop", signal.SIGINT)]
+)
 def test_the_end_waits_for_nothing_that_hangs(tmp_path, hangs, number):
     """How long it may take is measured by tests/benchmarks/hostile_world.py."""
-    with ended(Server(tmp_path / "data", program=PROGRAM, HANG=hangs)) as server:
+    with ended(Server(tmp_path / "data", "--no-demo", program=PROGRAM, HANG=hangs)) as server:
         if hangs == "threads":
             wait_for(lambda: "HANGS: incidents" in server.text, what="a pool to hang")
         server.process.send_signal(number)

@@ -90,13 +90,7 @@ def test_others_are_served_while_a_huge_document_is_read(api: Process) -> None:
 
 
 @pytest.mark.parametrize(
-    "bomb",
-    [
-        b"- 1\n" * 700_000,
-        b"[" + b"1," * 1_400_000 + b"1]",
-        b"{" + b"a: {}," * 450_000 + b"}",
-        b"a: 1\n" * 500_000,
-    ],
+    "bomb", [b"- 1\n" * 200_000, b"{" + b"a: {}," * 200_000 + b"}"], ids=["list", "map"]
 )
 def test_more_keys_and_values_than_an_object_has_are_refused(api: Process, bomb: bytes) -> None:
     said = "document has more than 100000 keys and values"

@@ -16,7 +16,7 @@ from tests.apiserver.clients import LEASES, Client, Process, lease
 from tests.apiserver.storage.killing import Account, Books, Watcher, Writer
 from tests.support.processes import manage
 
-ROUNDS = 50
+ROUNDS = 12
 WRITERS = 8
 # Milliseconds of life that a round has at most once everybody writes.
 LIFE_MS = 150

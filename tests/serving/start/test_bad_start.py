@@ -60,7 +60,6 @@ API_ALONE = ("lease_api", "--port", "0")
 URL = "LEASEBOARD_DATABASE_URL"
 CASES = {
     "data is a file": Case("(it is a file)", there={"../data": b"x"}),
-    "data below a file": Case("(not a directory)", "migrate", data="/etc/hostname/x"),
     "data cannot be made": Case("LEASEBOARD_DATA cannot be '/proc/x/y'", data="/proc/x/y"),
     "data cannot be written": Case("LEASEBOARD_DATA cannot be '/proc'", *API_ALONE, data="/proc"),
     "secret key is empty": Case("secret_key holds fewer than 32", there={"secret_key": b""}),
@@ -71,16 +70,10 @@ CASES = {
         "secret_key cannot be read (it is not text)", "export_history",
         there={"secret_key": b"\xff" + CANARY.encode() * 9},
     ),
-    "secret key is a folder": Case("cannot be read (is a", there={"secret_key": None}),
     "history is garbage": Case("is not a database", there={"leaseboard.sqlite3": GARBAGE}),
-    "history is a folder": Case("unable to open", there={"leaseboard.sqlite3": None}),
-    "export of garbage": Case(
-        "is not a database", "export_history", there={"leaseboard.sqlite3": GARBAGE}
-    ),
     "export of nothing": Case("leaseboard.sqlite3 is empty (no such table", "export_history"),
     "database is not there": Case("Connection refused", **{URL: UNREACHABLE}),
     "migrate without database": Case("Connection refused", "migrate", **{URL: UNREACHABLE}),
-    "export without database": Case("Connection refused", "export_history", **{URL: UNREACHABLE}),
     "database refuses its options": Case(
         "invalid sslmode value", "migrate", **{URL: f"{UNREACHABLE}?sslmode={CANARY}"}
     ),
@@ -95,17 +88,10 @@ CASES = {
     "API certificate is garbage": Case(
         "is no certificate for its key", there={"lease_api.crt": GARBAGE, "lease_api.key": A_KEY}
     ),
-    "API certificate is empty": Case(
-        "is no certificate for its key", *API_ALONE,
-        there={"lease_api.crt": b"", "lease_api.key": A_KEY},
-    ),
     "API certificate has no key": Case(
         "cannot be used without its key", there={"lease_api.crt": GARBAGE}
     ),
     "API key is empty": Case("lease_api.key is no private key", there={"lease_api.key": b""}),
-    "API key is cut off": Case(
-        "lease_api.key is no private key", *API_ALONE, there={"lease_api.key": A_KEY[:90]}
-    ),
     "API key has a password": Case(
         "without a password", there={"lease_api.key": LOCKED_KEY, "lease_api.crt": b""}
     ),
@@ -115,7 +101,6 @@ CASES = {
     "history is a circle": Case("unable to open", there={"leaseboard.sqlite3": CIRCLE}),
     "wall link is no text": Case("(it is not text)", there={"wall_link": b"\xff\xfe"}),
     "wall link is a circle": Case("symbolic links", there={"wall_link": CIRCLE}),
-    "wall link is a folder": Case("(is a directory)", there={"wall_link": None}),
     "no port is left": Case("choose one with --api-port", "serve", "--port", "65535"),
     "host is nobody's": Case("is no address of this machine", "serve", "--host", "é" * 300),
     "only read: a cluster that is not watched": Case(

@@ -21,7 +21,6 @@ YEAR = {
     [
         (HTTPS, "max-age=3600"),
         (HTTPS | YEAR, "max-age=31536000; includeSubDomains; preload"),
-        (HTTPS | {"LEASEBOARD_HSTS_SECONDS": "0"}, None),
         (YEAR, None),
     ],
 )

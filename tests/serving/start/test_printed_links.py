@@ -105,10 +105,9 @@ def test_a_database_that_outlives_the_container_gets_one_wall_link(tmp_path, pos
 
 def test_a_name_that_no_account_has_is_one_sentence(tmp_path: Path) -> None:
     fill(tmp_path / "data")
-    for name in ("nobody", "a b", "\u202e"):
-        done = manage(tmp_path / "data", "sign_in_link", name)
-        assert done.returncode == 1
-        assert "There is no active account" in done.stderr
-        assert len(done.stderr.strip().splitlines()) == 1
+    done = manage(tmp_path / "data", "sign_in_link", "\u202e")
+    assert done.returncode == 1
+    assert "There is no active account" in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
     done = manage(tmp_path / "empty", "sign_in_link", "admin")
     assert "run serve once" in done.stderr

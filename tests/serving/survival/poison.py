@@ -6,6 +6,8 @@ from typing import Any
 
 import msgspec
 
+from tests.support.api_client import timestamp
+
 FIRST, LAST = "0001-01-02T00:00:00.000000Z", "9999-12-31T23:59:59.999999Z"
 MAX_INT32 = 2**31 - 1
 LONG = 100_000
@@ -84,3 +86,17 @@ METADATA = [
     Odd("metadata-finals", holder="metadata-finals", acquired=None, transitions=None),
 ]
 ODD = [*TIMES, *NUMBERS, *HOLDERS, *METADATA]
+
+
+def spec(odd: Odd) -> dict[str, Any]:
+    return {
+        "holderIdentity": odd.holder,
+        "leaseDurationSeconds": odd.duration,
+        "acquireTime": time_of(odd.acquired),
+        "renewTime": time_of(odd.renewed),
+        "leaseTransitions": odd.transitions,
+    }
+
+
+def time_of(moment: str | None) -> str | None:
+    return timestamp() if moment == NOW else moment

@@ -20,7 +20,7 @@ os.environ["DJANGO_SETTINGS_MODULE"] = "dashboard.settings"
 django.setup()
 
 from dashboard.serving.tasks import admin_writes as task
-from leases.actions import deletion_runs, unanswered_writes
+from leases.actions import unanswered_writes
 from leases.history import recorder
 from leases.history.insert_incidents import IncidentBatch
 from leases.history.refused_rows import RefusedValue
@@ -33,9 +33,6 @@ OBJECTS = "/apis/coordination.k8s.io/v1/namespaces/"
 # A test does not wait until a lost request cannot arrive any more: its sender is dead.
 unanswered_writes.UNDER_WAY = timedelta(0)
 task.UNANSWERED_LOOK_SECONDS = 0.2
-deletion_runs.SILENT = timedelta(
-    0
-)  # for PostgreSQL, where another process might still run a deletion
 passed: Counter[str] = Counter()
 save, fetch = Edit.asave, Session.fetch
 write_incidents = recorder.write_batch_of_incidents

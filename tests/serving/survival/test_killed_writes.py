@@ -15,13 +15,15 @@ from tests.support.page_fields import Fields
 from tests.support.processes import Server, ended, wait_for
 from tests.support.signing_in import Opener, cookie_keeper, press_button
 
-STEPS = {
+STEPS = {  # and the outcome
     "opened": "not_done",
     "sending": "not_done",
     "written": "done",
     "answered": "done",
     "closed": "done",
 }
+# What a step leaves behind does not depend on the verb; whether it was carried out does.
+OF = {"edit": (*STEPS,), "create": ("sending", "written"), "delete": ("sending", "written")}
 RESOLVED = {"opened", "sending", "written", "answered"}
 SPEC = {"holderIdentity": "cp-1", "leaseDurationSeconds": 15}
 
@@ -71,7 +73,7 @@ def row_of(opener: Opener, server: Server, name: str) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("verb", ["create", "edit", "delete"])
+@pytest.mark.parametrize("verb", OF)
 def test_the_trail_tells_the_truth_after_a_kill_at_each_step(api, tmp_path, verb):
     die_at = tmp_path / "die-at"
     address = api.url.replace("//", f"//{ADMIN}@")
@@ -80,7 +82,8 @@ def test_the_trail_tells_the_truth_after_a_kill_at_each_step(api, tmp_path, verb
     client, opener = Client(api.url, ADMIN), cookie_keeper()
     press_button(opener, server.printed("Sign in"))
     try:
-        for number, (step, outcome) in enumerate(STEPS.items()):
+        for number, step in enumerate(OF[verb]):
+            outcome = STEPS[step]
             write = Write(verb, number, client)
             url = f"{server.url}/c/a/leases/{write.path}"
             fields = Fields(drawn(opener, url)).values

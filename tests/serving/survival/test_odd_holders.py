@@ -1,4 +1,4 @@
-"""Holders that an API server accepts, however odd: history holds them, and all that comes after."""
+"""What an API server accepts, however odd: PostgreSQL holds it, and all that comes after."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import json
 import random
 import string
 
-import pytest
-
-from tests.support.api_client import LeaseApi
+from tests.serving.survival.poison import NUMBERS, TIMES, spec
+from tests.support.api_client import LeaseApi, leases
 from tests.support.processes import Server, ended, get, wait_for
 from tests.support.signing_in import signed_in
 
@@ -18,17 +17,16 @@ ODD = (LONG, LONG * 28, "a\0b", "␀␛", "ключ" * 300, "<b>\u202e=1+1")
 PAGES = ("", "leases/", "leases/default/odd/", "timeline/", "holders/", "history/", "wall/")
 
 
-@pytest.mark.parametrize("database", ["sqlite", "postgresql"])
-def test_history_is_complete_and_exact(database, tmp_path, request):
-    more = {}
-    if database == "postgresql":
-        more["LEASEBOARD_DATABASE_URL"] = request.getfixturevalue("postgres").database()
-    with ended(Server(tmp_path, "--no-demo", **more)) as server:
+def test_history_is_complete_and_exact(tmp_path, postgres):
+    database = {"LEASEBOARD_DATABASE_URL": postgres.database()}
+    with ended(Server(tmp_path, "--no-demo", **database)) as server:
         server.wait_synced()
         api = LeaseApi(tmp_path / "kubeconfig")
         api.create("odd", holder="first")
         for number, holder in enumerate(ODD):
             api.take("odd", holder=holder, transitions=2**31 - 1 if number % 2 else 0)
+        for other in (*TIMES, *NUMBERS):
+            api.send("POST", leases(), {"metadata": {"name": other.name}, "spec": spec(other)})
         api.create("last", holder="usual")
 
         browser = signed_in(server)
@@ -42,7 +40,11 @@ def test_history_is_complete_and_exact(database, tmp_path, request):
             return json.loads(page("history/?format=json"))["items"][::-1]
 
         wait_for(lambda: stored()[-1:] and stored()[-1]["name"] == "last", what="the last change")
-        assert [change["holder"] for change in stored()] == ["first", *ODD, "usual"]
+        changes = stored()
+        taken = [change["holder"] for change in changes if change["name"] == "odd"]
+        assert taken == ["first", *ODD]
+        created = {change["name"] for change in changes if change["change"] == "created"}
+        assert {other.name for other in (*TIMES, *NUMBERS)} < created
         assert get(f"{server.url}/readyz") == (200, "ok\n")
         for path in PAGES:
             assert "History cannot be written" not in page(path)

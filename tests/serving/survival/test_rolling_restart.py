@@ -21,7 +21,7 @@ from tests.support.open_page import OpenPage, session_of
 from tests.support.processes import LIMIT, Server, get, wait_for
 from tests.support.replicas import Replicas, two_replicas
 
-PAGES = 8
+PAGES = 4
 RESTARTED = 1012
 
 

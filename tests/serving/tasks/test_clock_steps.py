@@ -80,13 +80,13 @@ def remembered(data: Path, name: str) -> datetime:
     return moment(json.loads(state)["observed_at"])
 
 
-def test_a_cluster_without_leases_notices_it_too(board: Board) -> None:
+def test_a_cluster_without_leases_notices_it_too_and_changes_have_the_new_time(
+    board: Board,
+) -> None:
+    """The next event of the watch notices it: nobody waits for the next look at the clock."""
     board.step()
     assert SAID in board.text("")
-
-
-def test_changes_right_after_a_step_have_the_new_time(board: Board) -> None:
-    """The next event of the watch notices it: nobody waits for the next look at the clock."""
+    board.step()  # and back
     board.api.create("steady", holder="h-0", duration=3000)
     _, began = board.lease("steady")
     board.server.process.send_signal(signal.SIGUSR1)
@@ -94,4 +94,5 @@ def test_changes_right_after_a_step_have_the_new_time(board: Board) -> None:
     wait_for(lambda: len(board.asked("history/?format=json")["items"]) == 2, what="the change")
     newest, _ = board.asked("history/?format=json")["items"]
     assert newest["change"] == "replaced"
-    assert timedelta(hours=1) < moment(newest["at"]) - began < timedelta(hours=1, minutes=1)
+    by = moment(newest["at"]) - began - timedelta(seconds=STEPS[2])
+    assert timedelta(0) < by < timedelta(minutes=1)
