@@ -9,24 +9,21 @@ from tests.support.postgres import passes_on
 
 TESTS = Path(__file__).parent
 FORMS = (
-    "vacant_lease", "confirming_writes", "release_writes", "typed_identity", "yaml_sends_only",
-    "deleted_and_audited", "resend", "sent_twice", "carried_out",
-    "leaves_the_row_open", "each_filter", "exports_have", "a_nul_in",
+    "confirming_writes", "resend", "sent_twice", "carried_out", "leaves_the_row_open",
+    "each_filter", "exports_have", "a_nul_in",
 )  # fmt: skip
 # Of each folder or file all tests, or those with one of these words in their names.
 CHOSEN: dict[str, tuple[str, ...]] = {
     "history": (),
     "access/rights/test_rights_watch.py": (),
     "access/rights/test_rights_reader.py": (),
-    "access/people/test_people.py": (),
-    "access/test_strangers.py": (),
+    "access/people/test_people.py": ("last_admin",),
     "actions/test_audited.py": FORMS,
     "actions/test_unanswered_writes.py": FORMS,
     "pages/audit/test_view.py": FORMS,
     "pages/create/test_create.py": FORMS,
     "pages/delete/test_delete_one.py": FORMS,
-    "pages/edit/test_odd_holders.py": ("changed", "released"),
-    "pages/edit/test_other_forms.py": FORMS,
+    "pages/edit/test_odd_holders.py": ("released",),
     "pages/edit/test_view.py": FORMS,
     "serving/requests/test_slow_history.py": (),
     "serving/tasks/test_deletions.py": ("stop", "dead"),

@@ -12,7 +12,7 @@ from django.contrib.auth.models import Group, Permission
 from django.contrib.contenttypes.models import ContentType
 from django.core.management import call_command
 from django.core.management.color import no_style
-from django.db import connection
+from django.db import connection, transaction
 from django.test import TransactionTestCase
 
 KEPT = (ContentType, Permission, Group, Group.permissions.through)
@@ -37,6 +37,10 @@ class QuickFlush:
             return
         names = connection.introspection.django_table_names(only_existing=True, include_views=False)
         emptied = set(names) - {model._meta.db_table for model in KEPT}
+        if connection.vendor == "postgresql":  # TRUNCATE writes every file and index anew
+            with transaction.atomic(), connection.cursor() as cursor:
+                cursor.execute("; ".join(f'DELETE FROM "{name}"' for name in sorted(emptied)))
+            return
         statements = connection.ops.sql_flush(no_style(), sorted(emptied))
         connection.ops.execute_sql_flush(statements)
 
