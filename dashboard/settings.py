@@ -10,6 +10,7 @@ from csp.constants import NONCE, NONE, SELF
 from dashboard.config import ConfigError, load, secrets_of
 from dashboard.log_lines import hide, redact
 from dashboard.serving import data_directory
+from leases.private_files import looking
 
 try:
     LEASEBOARD = load()
@@ -97,6 +98,8 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
     # A file, because several threads and processes of the live-server tests open it.
     DATABASES["default"]["TEST"] = {"NAME": str(LEASEBOARD.data / "test.sqlite3")}
     SQLITE_FILE: Path | None = Path(DATABASES["default"]["NAME"])
+    if data_directory.look_only:
+        DATABASES["default"]["NAME"] = looking(Path(DATABASES["default"]["NAME"]))
 else:
     SQLITE_FILE = None
 data_directory.keep_private(LEASEBOARD.data, SQLITE_FILE)

@@ -64,3 +64,33 @@ class ProcessLock:
         if self._file is not None:
             os.close(self._file)
             self._file = None
+
+
+_LOCKED_BYTES = 510, 0x4000_0002  # while SQLite has a file open: sqlite.org/fileformat.html
+
+
+def is_open(database: Path) -> bool:
+    """Whether another process has an SQLite file open. Ask before this process opens it."""
+    try:
+        with database.open("rb+") as file:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, *_LOCKED_BYTES)
+    except BlockingIOError:
+        return True
+    except OSError:
+        pass
+    return False
+
+
+def looking(database: Path) -> str:
+    """An address under which SQLite changes nothing of a file, its log or its index.
+
+    The last one to close a database writes its log into it, and the first one makes an index.
+    """
+    log = database.with_name(f"{database.name}-wal")
+    if is_open(database):
+        how = "mode=rw"  # others keep the log and the index
+    elif log.is_file() and log.stat().st_size:
+        how = "mode=ro&readonly_shm=1"
+    else:
+        how = "mode=ro&immutable=1"
+    return f"{database.absolute().as_uri()}?{how}"

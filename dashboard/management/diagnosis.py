@@ -32,6 +32,7 @@ from dashboard.serving import data_directory
 from leases.apiserver.http.port import CannotStart
 from leases.apiserver.serving import examine_data
 from leases.kube.http_session import advise
+from leases.private_files import is_open, looking
 from leases.wire.status import ApiError
 
 
@@ -165,7 +166,7 @@ disk_usage = shutil.disk_usage  # a test puts a small disk here
 
 def examine_disk(folder: Path) -> Finding:
     try:
-        free = disk_usage(folder).free
+        free = disk_usage(data_directory.nearest(folder)).free
     except OSError as error:
         return Finding(
             check="disk", level=Level.PROBLEM, found=f"{folder} cannot be read ({error.strerror}).",
@@ -337,23 +338,24 @@ def examine_database(config: Config, file: Path | None, *, seconds: float) -> li
 
 def _examine_sqlite(file: Path, seconds: float) -> list[Finding]:
     try:
+        used = is_open(file)
+        log = file.with_name(f"{file.name}-wal")
+        waiting = log.stat().st_size if log.exists() else 0
+        if waiting and not used and not file.with_name(f"{file.name}-shm").exists():
+            found = f"{file} came here with its log, but without its index (-shm)."
+            do = "Start serve: it makes the index."
+            return [Finding(check=DATABASE, level=Level.WARNING, found=found, do=do)]
         with closing(
-            sqlite3.connect(
-                f"{file.absolute().as_uri()}?mode=rw", uri=True, timeout=seconds,
-                isolation_level=None,
-            )
-        ) as database:  # fmt: skip
+            sqlite3.connect(looking(file), uri=True, timeout=seconds, isolation_level=None)
+        ) as database:
             checked = _check_whole(database, file, seconds)
             applied = _applied(database)
             findings = _migration_findings(applied)
-            mode = database.execute("PRAGMA journal_mode").fetchone()[0]
-            findings += _check_writable(database, file)
+            findings += _check_writable(database, file, used=used)
     except sqlite3.Error as error:
         raise _Unusable(f"{file} cannot be used ({error}).", RESTORE) from error
-    log = file.with_name(f"{file.name}-wal")
-    waiting = log.stat().st_size if log.exists() else 0
     size = (file.stat().st_size + waiting) / MIB
-    found = f"SQLite {file}, {size:,.1f} MiB, journal {mode}, {checked}."
+    found = f"SQLite {file}, {size:,.1f} MiB, {checked}."
     findings.insert(0, Finding(check=DATABASE, level=Level.OK, found=found))
     if waiting > LARGE_LOG:
         findings.append(
@@ -392,8 +394,13 @@ def _applied(database: sqlite3.Connection) -> list[tuple[str, str]]:
         raise
 
 
-def _check_writable(database: sqlite3.Connection, file: Path) -> list[Finding]:
+def _check_writable(database: sqlite3.Connection, file: Path, *, used: bool) -> list[Finding]:
     try:
+        if not used:  # a connection that may write would write the log into the file at its end
+            for path in (file, file.parent):
+                if not os.access(path, os.W_OK):
+                    raise sqlite3.OperationalError(f"{path} is read-only")
+            return []
         database.execute("BEGIN IMMEDIATE")
         database.execute("ROLLBACK")
     except sqlite3.OperationalError as error:

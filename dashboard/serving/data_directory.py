@@ -28,11 +28,15 @@ class BadDataDirectory(Exception):
     """The directory cannot be made or written; the text says what to do."""
 
 
+look_only = False  # `doctor` makes and changes nothing
+
+
 def open_data_directory(data: Path) -> Path:
     """Make it where it is missing, for its owner alone, and see that files can be made in it."""
     try:
-        data.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with tempfile.TemporaryFile(dir=data):
+        if not look_only:
+            data.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with tempfile.TemporaryFile(dir=nearest(data)):  # without a name, where the system can
             pass
     except OSError as error:
         reason = "it is a file" if data.is_file() else (error.strerror or str(error)).lower()
@@ -41,6 +45,18 @@ def open_data_directory(data: Path) -> Path:
             "name a directory that can be written, or one that can be made."
         ) from error
     return data
+
+
+def nearest(path: Path) -> Path:
+    """The path, or the folder in which it would be made. Raises OSError."""
+    while not path.is_dir():
+        try:
+            path.lstat()
+        except FileNotFoundError:
+            path = path.parent
+        else:
+            break
+    return path
 
 
 def history_lock(database: Path, *, refusal: str) -> ProcessLock:
@@ -60,6 +76,8 @@ def secret_key(data: Path) -> str:
     path = data / FILE_NAME
     try:
         if not path.exists():
+            if look_only:
+                return secrets.token_urlsafe(50)
             write_private(path, secrets.token_urlsafe(50).encode(), replace=False)
         key = path.read_text().strip()
     except (OSError, UnicodeDecodeError) as error:
@@ -79,9 +97,6 @@ def _refusal(path: Path, why: str) -> BadSecretKey:
 
 UMASK = 0o077  # what this process makes is for its owner alone
 OTHERS = 0o077  # the bits of a mode that let others in
-
-
-look_only = False  # `doctor` changes nothing
 
 
 def keep_private(data: Path, database: Path | None) -> None:

@@ -37,7 +37,7 @@ from leases.apiserver.watch.hub import Hub
 from leases.apiserver.watch.stream import Watches
 from leases.listener.limits import allow_open_files
 from leases.listener.server import listen
-from leases.private_files import ProcessLock
+from leases.private_files import ProcessLock, looking
 from leases.wire.status import Unauthorized
 
 ADMIN = "leaseboard-admin"
@@ -71,7 +71,7 @@ def examine_data(data: Path) -> None:
         check_certificate(data)
         file = data / FILE_NAME
         if file.exists():
-            with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as there:
+            with closing(sqlite3.connect(looking(file), uri=True)) as there:
                 there.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()
 
 

@@ -363,18 +363,43 @@ def test_the_command_reports_settings_that_stop_all_others(tmp_path):
     assert done.stderr == ""
 
 
-def test_the_command_changes_no_mode_and_no_file(tmp_path):
-    data = tmp_path / "data"
-    shutil.copytree(prepared(prepare), data)
+def left_by_a_crash(data: Path) -> None:
+    """Files of wide modes; what was written last is in the log of the database alone."""
+    clean = data.with_name("clean")
+    shutil.copytree(prepared(prepare), clean)
+    with closing(sqlite3.connect(clean / NAME)) as opened:
+        opened.execute("PRAGMA journal_mode = WAL")
+        opened.execute("INSERT INTO django_migrations VALUES (9999, 'leases', '9999_x', '')")
+        opened.commit()
+        shutil.copytree(clean, data)
     (data / "secret_key").write_text("k" * 50)
     (data / "wall_link").write_text("x\n")
+    with closing(sqlite3.connect(data / "lease_api.sqlite3")) as api:
+        api.executescript("PRAGMA journal_mode = WAL; CREATE TABLE t(x);")
     for path in (data, *data.rglob("*")):
         path.chmod(0o755 if path.is_dir() else 0o644)
 
-    def found() -> dict[Path, tuple[int, int]]:
-        there = (data, *data.rglob("*"))
-        return {path: (path.stat().st_mode, path.stat().st_size) for path in there}
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda _: None, "There is no "),
+        (Path.mkdir, "There is no "),
+        (left_by_a_crash, "newer version than"),
+    ],
+)
+def test_the_command_changes_nothing(tmp_path, make, said):
+    data = tmp_path / "data"
+    make(data)
+
+    def found() -> dict[Path, tuple[int, int, int, int]]:
+        there = {path: path.stat() for path in (tmp_path, *tmp_path.rglob("*"))}
+        return {
+            path: (one.st_ino, one.st_mode, one.st_size, one.st_mtime_ns)
+            for path, one in there.items()
+        }
 
     before = found()
-    manage(data, "doctor", "--port", str(free_port()))
+    options = "--port", str(free_port()), "--cluster", "embedded=embedded"
+    assert said in manage(data, "doctor", *options).stdout
     assert found() == before
