@@ -68,6 +68,7 @@ class SecurityLog(Trail[SecurityList, SecurityRecord]):
         return security_records.as_item(row)
 
     def line(self, row: SecurityRecord) -> dict[str, Any]:
+        row = security_records.readable(row)
         event = EVENTS.get(row.event, row.event)  # type: ignore[call-overload]
         # Which symbol and colour an outcome has.
         return {"row": row, "event": event, "phase": "held" if row.outcome == OK else "expired"}

@@ -11,7 +11,7 @@ from leases.domain.cause.clue import FORM_WRITER
 from leases.domain.change import Change, ChangeType
 from leases.domain.incident import Cause, Incident
 from leases.domain.lease import ObjectName
-from leases.history.database import from_stored, from_stored_json, to_stored
+from leases.history.database import from_stored, from_stored_json, is_text, to_stored
 from leases.models import Edit
 from leases.wire.microtime import format_microtime
 
@@ -124,10 +124,9 @@ def _is_readable(name: str, value: Any) -> bool:
     if name == "changes" and not all(_is_change(one) for one in value):
         return False
     try:
-        msgspec.json.encode(value)
+        return is_text(msgspec.json.encode(value).decode())
     except (ValueError, TypeError, RecursionError):  # of them UnicodeEncodeError
         return False
-    return True
 
 
 BEFORE, AFTER = timedelta(seconds=30), timedelta(seconds=5)  # around the first change

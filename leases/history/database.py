@@ -12,13 +12,15 @@ SQLite has no statistics about rare values, so its choice of an index is a guess
 names an index fails if the index cannot serve it.
 """
 
+import codecs
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, overload
 
-from django.db import Error, connection, transaction
+from django.db import Error, OperationalError, connection, transaction
 
 NUL_SYMBOL = "\N{SYMBOL FOR NULL}"
 ESCAPE = "\N{SYMBOL FOR ESCAPE}"
@@ -54,6 +56,26 @@ def from_stored(text: str | None) -> str | None:
     if not text or text.isascii() or not _ESCAPED.search(text):
         return text
     return _ESCAPED.sub(lambda found: found[1] or "\0", text)
+
+
+# Where the bytes of a text are no text: `to_stored` puts another character behind each ESCAPE.
+_NO_TEXT = f"{ESCAPE}\N{REPLACEMENT CHARACTER}"
+_HAS_NO_TEXT = re.compile(f"(?:[^{ESCAPE}]|{ESCAPE}[{NUL_SYMBOL}{ESCAPE}])*+{_NO_TEXT}", re.DOTALL)
+codecs.register_error("leaseboard-no-text", lambda error: (_NO_TEXT, error.end))  # type: ignore[attr-defined]
+_read_any = partial(str, encoding="utf-8", errors="leaseboard-no-text")
+
+
+def read_any_text(*, connection: Any, **_signal: Any) -> None:
+    """Receiver of connection_created. SQLite keeps any bytes as text, as a broken disk leaves them:
+    by itself the driver then raises, and one row takes away all that are read with it.
+    """
+    if connection.vendor == "sqlite":
+        connection.connection.text_factory = _read_any
+
+
+def is_text(text: str) -> bool:
+    """False for what was no text in the database."""
+    return _NO_TEXT not in text or not _HAS_NO_TEXT.match(text)
 
 
 def to_stored_json(value: Any) -> Any:
@@ -141,10 +163,24 @@ Row = tuple[Any, ...]
 
 
 def select(sql: str, parameters: Sequence[object] = ()) -> list[Row]:
+    values = [_bound(value) for value in parameters]
     with connection.cursor() as cursor:
-        cursor.execute(sql, [_bound(value) for value in parameters])
-        rows: list[Row] = cursor.fetchall()
-        return rows
+        if connection.vendor == "sqlite":
+            connection.connection.text_factory = str  # twice as fast; for once it may fail
+        try:
+            return _fetched(cursor, sql, values)
+        except OperationalError as error:
+            if "decode" not in str(error):
+                raise
+        finally:
+            read_any_text(connection=connection)
+        return _fetched(cursor, sql, values)
+
+
+def _fetched(cursor: Any, sql: str, values: list[Any]) -> list[Row]:
+    cursor.execute(sql, values)
+    rows: list[Row] = cursor.fetchall()
+    return rows
 
 
 def by_index(name: str) -> str:

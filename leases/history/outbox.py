@@ -15,7 +15,7 @@ from django.db.models import Q, QuerySet
 
 from leases.domain import notify
 from leases.domain.incident import Incident
-from leases.history.database import to_stored
+from leases.history.database import is_text, to_stored
 from leases.history.refused_rows import is_of_the_value
 from leases.history.rows import as_text, story_of
 from leases.models import Acknowledgement, IncidentRecord, Notification, QuietTime, Receiver
@@ -101,7 +101,7 @@ _decode = msgspec.json.Decoder(notify.Message).decode
 def stored_message(row: Notification) -> notify.Message | None:
     """The message of a row; None where it cannot be read: one row must not hold up all others."""
     try:
-        return _decode(row.content)
+        return _decode(row.content) if is_text(row.content) else None
     except ValueError:
         return None
 

@@ -18,7 +18,7 @@ from leases.domain.incident import (
 )
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
-from leases.history.database import Row, from_stored, moment, to_stored
+from leases.history.database import Row, from_stored, is_text, moment, to_stored
 from leases.models import IncidentRecord
 from leases.tables.incidents import LONG
 
@@ -77,6 +77,9 @@ def _to_change(row: Row) -> Change:
         resource_version, transitions, missed, inferred, inferred_since, gap_seconds, renewed_at,
         fields, writer, cause, incident, stored_identity,
     ) = row  # fmt: skip
+    _check_text(
+        f"{namespace}{name}{uid}{holder}{previous_holder}{resource_version}{fields}{writer}"
+    )
     return Change(
         cluster=cluster,
         namespace=namespace,
@@ -101,6 +104,11 @@ def _to_change(row: Row) -> Change:
         incident=incident,
         stored_identity=not_rebuilt(stored_identity),
     )
+
+
+def _check_text(texts: str) -> None:
+    if not is_text(texts):
+        raise ValueError(texts)
 
 
 def to_change(row: Row) -> Change:
@@ -179,6 +187,9 @@ def incident_values(
 
 def to_incident(row: IncidentRecord, *, members: bool = False) -> Incident:
     """Convert a row; with its members only if asked, which may be many."""
+    _check_text(
+        f"{row.sentence}{row.leases}{row.hosts}{row.holders}{row.writer}{row.evidence}{row.without}"
+    )
     return Incident(
         id=row.incident,
         cluster=row.cluster,

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 from django.db.models import Q, QuerySet
 
+from leases.history.database import is_text
 from leases.models import SecurityRecord
 from leases.wire.microtime import format_microtime
 
@@ -39,8 +40,17 @@ def matching(wanted: SecurityFilter) -> QuerySet[SecurityRecord]:
     return rows.order_by("-at", "-id")
 
 
+def readable(row: SecurityRecord) -> SecurityRecord:
+    """The line; if the database holds other bytes than text in it, one that says so."""
+    if is_text(f"{row.event}{row.who}{row.address}{row.about}{row.outcome}"):
+        return row
+    said = f"Row {row.pk} is unreadable."
+    return SecurityRecord(pk=row.pk, at=row.at, event="unreadable", outcome=said)
+
+
 def as_item(row: SecurityRecord) -> dict[str, Any]:
     """Return one line as JSON values: a name for each of FIELDS."""
+    row = readable(row)
     empty_is_null = {"address": row.address or None, "about": row.about or None}
     values = {name: getattr(row, name) for name in FIELDS} | empty_is_null
     return values | {"at": format_microtime(row.at)}

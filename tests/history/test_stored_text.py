@@ -15,7 +15,7 @@ from leases import models
 from leases.actions.audit import Intent, audited
 from leases.domain.lease import Lease, LeaseSpec, ObjectMeta
 from leases.history import export, find_changes
-from leases.history.database import from_stored, to_stored
+from leases.history.database import from_stored, is_text, to_stored
 from leases.history.indexed_search import HistoryFilter, streams, take
 from leases.history.states_as_of import ended_terms, states_at
 from leases.history.write_batch import write_what_fits
@@ -39,6 +39,14 @@ def test_every_holder_is_written_and_found_by_an_index(holder):
     wanted = HistoryFilter(holder=holder)
     assert find_changes.find("a", wanted, limit=10).changes == found[::-1]
     assert list(find_changes.oldest_first("a", wanted, chunk=1)) == found
+
+
+@pytest.mark.parametrize("holder", ["\u241b\ufffd", "\u241b\u2400\ufffd", "a\0\ufffd\n\u241b"])
+def test_no_text_that_is_written_is_taken_for_bytes_that_are_none(holder):
+    assert is_text(to_stored(holder))
+    write_what_fits(a_batch(a_change(1, holder=holder)))
+    (found,) = find_changes.recent("a", 9)
+    assert found.holder == holder
 
 
 @pytest.mark.parametrize("holder", ["cp-7", LONG])

@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import connection
 
 from leases import models
 from tests.support.board import KEY, a_lease, fill
@@ -134,3 +135,64 @@ def test_the_security_log_shows_an_event_of_a_later_version(browser):
     assert "teleported" in browser.get("/security-log/").content.decode()
     for kind in ("json", "csv", "ndjson"):
         assert "teleported" in consume(browser.get(f"/security-log/?format={kind}"))
+
+
+BYTES = "CAST(x'61ff62' AS TEXT)"  # as a broken disk leaves them, or an edit by hand
+FILES = tuple(f"?format={kind}" for kind in ("json", "csv", "ndjson"))
+# The columns that lose their text, what is said of the row, and where.
+NO_TEXT = {
+    models.ChangeRecord: (
+        ("namespace", "kind", "holder", "writer", "fields", "change"),
+        "Row {} of history is unreadable",
+        ("/c/a/history/", "/c/a/", "/c/a/timeline/", *(f"/c/a/history/{one}" for one in FILES)),
+    ),
+    models.Edit: (
+        ("username", "namespace", "action", "reason", "outcome", "detail", "changes", "before",
+         "request", "address"),
+        "Row {} is unreadable",
+        ("/audit/", *(f"/audit/{one}" for one in FILES)),
+    ),
+    models.SecurityRecord: (
+        ("event", "who", "address", "about", "outcome"),
+        "Row {} is unreadable",
+        ("/security-log/", *(f"/security-log/{one}" for one in FILES)),
+    ),
+    models.Notification: (("content",), "Message {} is unreadable", ("/notifications/log/",)),
+    models.IncidentRecord: (
+        ("cause", "sentence", "writer", "hosts", "leases", "evidence"),
+        "Incident first is unreadable",
+        ("/c/a/incidents/", "/c/a/incidents/first/", "/c/a/reliability/", "/c/a/",
+         *(f"/c/a/incidents/{one}" for one in FILES[:2])),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL keeps no such text")
+@pytest.mark.parametrize("model", NO_TEXT)
+def test_bytes_that_are_no_text_take_no_page_away(browser, model):
+    table = model._meta.db_table
+    columns, said, paths = NO_TEXT[model]
+    receiver = models.Receiver.objects.create(name="ops", sort="webhook", created_at=NOW)
+    for column in columns:
+        change = a_change(1, at=NOW - timedelta(hours=1), fields=("labels",))
+        for number in (1, 2):  # the other one stays as it is
+            to_row(a_change(number, at=NOW - timedelta(hours=1), fields=("labels",))).save()
+            poisoned(action="lease.release", changes=[])
+            models.SecurityRecord.objects.create(at=NOW, event="sign_in", who="ada")
+            models.Notification.objects.create(
+                receiver=receiver, cluster="a", incident="first", step=number, stage="opened",
+                content="{}", made_at=NOW, due_at=NOW, state="sent",
+            )  # fmt: skip
+        store(incident_with(change, id="first"))
+        with connection.cursor() as cursor:
+            cursor.execute("PRAGMA ignore_check_constraints = ON")  # of JSON
+            last = f"SELECT max(id) FROM {table}"  # noqa: S608 - names of this test
+            cursor.execute(f"UPDATE {table} SET {column} = {BYTES} WHERE id = ({last})")  # noqa: S608
+            number = cursor.execute(last).fetchone()[0]
+            cursor.execute("PRAGMA ignore_check_constraints = OFF")
+        drawn = {path: browser.get(path) for path in paths}
+        assert {path for path, one in drawn.items() if one.status_code != 200} == set(), column
+        texts = list(map(consume, drawn.values()))
+        assert column == "kind" or said.format(number) in texts[0], column
+        for one in NO_TEXT:
+            one.objects.all().delete()
