@@ -42,7 +42,7 @@ DELETE FROM auth_user_user_permissions WHERE user_id = :id AND permission_id =
   (SELECT id FROM auth_permission WHERE codename = 'view_securityrecord')
 """
 END = b"0\r\n\r\n"
-WHOLE, AUDITOR, WALL = "whole", "auditor", "wall"
+WHOLE, AUDITOR, WALL = "whole", "auditor", "lobby"
 
 
 @pytest.fixture(scope="module")
