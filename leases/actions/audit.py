@@ -202,16 +202,15 @@ async def _close(row: Edit) -> None:
 
     What the cluster did is done: a database that is locked meanwhile makes no failure of it.
     """
-    unsaved[row.pk] = row
+    unsaved[row.pk] = row  # also when the save is cancelled
     try:
         await row.asave()
     except DatabaseError as error:
         logger.warning(
             "The audit row %d is not closed yet, the database refuses: %s", row.pk, error
         )
-        unsaved[row.pk] = row
     else:
-        running.discard(row.pk)
+        _is_closed(row)
 
 
 async def save_unsaved() -> None:

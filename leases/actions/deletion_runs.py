@@ -10,11 +10,11 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from django.contrib.auth.models import User
-from django.db import DatabaseError, IntegrityError, connection, transaction
+from django.db import DatabaseError, IntegrityError, OperationalError, connection, transaction
 from django.db.models import Count, QuerySet
 
 from leases.actions import delete_many
@@ -325,6 +325,7 @@ logger = logging.getLogger(__name__)
 BEAT_SECONDS = 1.0
 
 InThread = Callable[[Callable[[], Any]], Awaitable[Any]]
+T = TypeVar("T")
 
 
 class DeletionRun:
@@ -348,8 +349,8 @@ class DeletionRun:
 
     async def run(self) -> None:
         """Delete until all were tried or somebody stops it."""
-        deletion, in_thread = self.deletion, self._in_thread
-        await in_thread(partial(begin, deletion, self._clock()))
+        deletion = self.deletion
+        await self._store(partial(begin, deletion, self._clock()))
         leases = delete_many.unpack(bytes(deletion.chosen))
         async with asyncio.TaskGroup() as group:
             beating = group.create_task(self._beat(), name=f"beat of deletion {deletion.pk}")
@@ -361,18 +362,28 @@ class DeletionRun:
             beating.cancel()
         stopped = self._stopped.is_set()
         state, why = (Deletion.STOPPED, self._why) if stopped else (Deletion.DONE, "")
-        await in_thread(partial(end, deletion, state, self._clock(), why))
+        await self._store(partial(end, deletion, state, self._clock(), why))
         logger.info("Deletion %d of %s: %s", deletion.pk, deletion.cluster, state)
 
     async def _delete(self, some: list[delete_many.ChosenLease]) -> None:
         """Write the intents, send all requests at once, write the answers."""
-        in_thread, now = self._in_thread, self._clock
-        rows = await in_thread(partial(write_intents, self.deletion, some, now()))
+        now = self._clock
+        rows = await self._store(partial(write_intents, self.deletion, some, now()))
         try:
             answers = await asyncio.gather(*map(self._requests.delete, some))
-            await in_thread(partial(close_rows, rows, answers, now()))
+            await self._store(partial(close_rows, rows, answers, now()))
         finally:
             let_go(rows)
+
+    async def _store(self, work: Callable[[], T]) -> T:
+        """Wait for a database that is locked or away: what the cluster did is known only here."""
+        while True:
+            try:
+                stored: T = await self._in_thread(work)
+                return stored
+            except OperationalError as error:
+                logger.warning("Deletion %d waits for the database: %s", self.deletion.pk, error)
+                await asyncio.sleep(BEAT_SECONDS)
 
     async def _beat(self) -> None:
         while not self._why:

@@ -65,6 +65,7 @@ async def test_the_open_row_says_who_from_where_and_what_before_the_call(intent)
 async def test_a_success_notes_the_answer(intent):
     await run(intent, None)
     row = await Edit.objects.aget()
+    assert not audit.unsaved
     assert (row.outcome, row.closed_at, row.answer["code"]) == ("done", LATER, 200)
     assert row.resource_version == lease("cp-2").resource_version
 

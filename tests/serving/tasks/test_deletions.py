@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import csv
 import io
+import sqlite3
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 
 import pytest
 from asgiref.sync import sync_to_async
-from django.db import connections
+from django.db import OperationalError, connection, connections
 from django.test import AsyncClient
 
 from dashboard.board import install_board
@@ -265,3 +266,36 @@ async def test_those_whose_turn_had_come_when_it_was_stopped_are_not_tried(
     assert "Try the 30 again" in page
     rows = Edit.objects.filter(action="lease.delete")
     assert await rows.filter(outcome="failed", closed_at__isnull=False).acount() == 20
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL has no lock of the whole")
+@pytest.mark.parametrize("step", ["begin", "write_intents", "close_rows", "end"])
+async def test_a_locked_database_is_waited_for(running, busy, admin, monkeypatch, step):
+    """Another process holds the lock for longer than SQLite waits; then each step is stored."""
+    await create(running, "default", [f"n-{number}" for number in range(5)])
+    stored, refused = getattr(deletion_runs, step), []
+    monkeypatch.setattr(deletion_runs, "BEAT_SECONDS", 0.05)
+
+    def in_a_lock(*given: Any) -> Any:
+        if refused:
+            return stored(*given)
+        with connection.cursor() as cursor:
+            cursor.execute("PRAGMA busy_timeout = 0")
+        other = sqlite3.connect(connection.settings_dict["NAME"], isolation_level=None)
+        try:
+            other.execute("BEGIN IMMEDIATE")
+            with pytest.raises(OperationalError, match="locked") as error:
+                stored(*given)
+            refused.append(step)
+            raise error.value
+        finally:
+            other.close()
+
+    monkeypatch.setattr(deletion_runs, step, in_a_lock)
+    address = await start(admin, 5)
+    row = await ended(address)
+    assert (row.state, refused) == (Deletion.DONE, [step])
+    assert Counter(line["outcome"] for line in await report(admin, address)) == {"deleted": 5}
+    assert busy.deletes == 5
+    rows = Edit.objects.filter(action="lease.delete", outcome="done", resolved_at=None)
+    assert await rows.acount() == 5
