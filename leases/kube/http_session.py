@@ -174,7 +174,7 @@ class Session:
             async with asyncio.timeout(limit):
                 async with await self._open(method, path, query, body, headers) as response:
                     answer = await _read(response, max_bytes)
-        if len(answer) > max_bytes:
+        if answer is None:
             raise status.Unreachable(f"{self.host} answered with more than {max_bytes >> 20} MiB.")
         if warnings is not None:
             warnings += status.warnings_in(response.headers.getall("Warning", []))
@@ -235,7 +235,7 @@ class Session:
         if response.status < 300:
             return response
         async with response:
-            text = await _read(response, MAX_ERROR_BODY)
+            text = await _read(response, MAX_ERROR_BODY) or b""
         retry_after = response.headers.get("Retry-After", "")
         seconds = int(retry_after) if retry_after.isdecimal() else 0
         raise status.error_of(status.read_status(response.status, text, retry_after=seconds))
@@ -377,11 +377,12 @@ def _client(configuration: Configuration) -> ApiClient:
     return api
 
 
-async def _read(response: aiohttp.ClientResponse, max_bytes: int) -> bytes:
-    """Return the body. Stop reading soon after `max_bytes`, so that the result is longer."""
-    body = bytearray()
+async def _read(response: aiohttp.ClientResponse, max_bytes: int) -> bytes | None:
+    """Return the body. None as soon as it is longer than `max_bytes`: that is never copied."""
+    chunks, size = [], 0
     async for chunk in response.content.iter_any():
-        body += chunk
-        if len(body) > max_bytes:
-            break
-    return bytes(body)
+        chunks.append(chunk)
+        size += len(chunk)
+        if size > max_bytes:
+            return None
+    return b"".join(chunks)

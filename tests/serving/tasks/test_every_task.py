@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+from dashboard.serving.tasks.supervisor import API_EFFECTS
+
 ROOT = Path(__file__).resolve().parents[3]
 STARTING = {
     "create_task", "ensure_future", "TaskGroup", "Thread", "Timer", "call_later", "call_at",
@@ -121,6 +123,60 @@ def test_every_task_and_timer_is_supervised_or_seen() -> None:
 
 def test_nothing_is_listed_that_is_gone() -> None:
     assert sorted(SEEN_BY.keys() - found()) == []
+
+
+API, WRITER = "a cluster's API", "the writer of history"
+UPKEEP = "reliability, retention, rights of open pages"
+REGIONS, REQUESTS = "regions of pages, the order of Nodes", "pages, health, forms, sign-in"
+EMBEDDED = "large bodies and gzip of the embedded API; its start and end"
+JOURNAL = "writes of the embedded API"
+NOBODY = "the clock, frames of open pages, the demo, elections of the embedded API"
+NAMES = "the look-up of a receiver's or a cluster's name"
+# Each background task and each pool, with its row of the table in docs/decisions.md.
+WAITS = {
+    "watch": (API,), "nodes": (API, REGIONS), "evidence": (API,), "deletions": (API, WRITER),
+    "audit": (API, WRITER), "recorder": (WRITER,), "history": (WRITER,), "overrides": (WRITER,),
+    "wall link use": (WRITER,), "start": (WRITER,), "incidents": ("a review of incidents",),
+    "notifications": ("a webhook, Slack, Alertmanager", "a mail server"),
+    "receiver-names": (NAMES,), "cluster-names": (NAMES,), "rights": (UPKEEP,),
+    "reliability": (UPKEEP,), "retention": (UPKEEP,), "forgetting": (UPKEEP,),
+    "regions": (REGIONS,), "health": (REQUESTS,), "pages": (REQUESTS,), "sign-in": (REQUESTS,), "known-sign-in": (REQUESTS,),
+    "one-lease": (REQUESTS,), "lease-api-bodies": (EMBEDDED,), "lease-api-gzip": (EMBEDDED,),
+    "lease-api-disk": (EMBEDDED,), "lease-api": (EMBEDDED,), "lease-api-journal": (JOURNAL,), "clock": (NOBODY,),
+    "publisher": (NOBODY,), "renewals": (NOBODY,), "demo": (NOBODY,), "elections": (NOBODY,),
+    "end": ("the end of the process",),
+}  # fmt: skip
+POOLS = {
+    "WorkerThreads",
+    "NameLookups",
+    "ThreadPoolExecutor",
+    "Threads",
+    "Thread",
+    "start",
+    "checks",
+}
+
+
+def named() -> Iterator[str]:
+    """The names of the tasks that the supervisor starts, and of the pools."""
+    yield from API_EFFECTS
+    for room in ("leases", "dashboard"):
+        for path in (ROOT / room).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.Call) and _called(node) in POOLS:
+                    known = ("name", "thread_name_prefix")
+                    given = [one.value for one in node.keywords if one.arg in known]
+                    for one in (*node.args[:1], *given):
+                        first = one.values[0] if isinstance(one, ast.JoinedStr) else one
+                        if isinstance(first, ast.Constant) and isinstance(first.value, str):
+                            yield first.value.strip()
+
+
+def test_what_can_hang_is_listed_with_its_bound() -> None:
+    text = (ROOT / "docs/decisions.md").read_text().partition("| what waits |")[2]
+    rows = [line.split("|")[1].strip() for line in text.partition("\n\n")[0].splitlines()[2:]]
+    assert set(named()) == set(WAITS), "say in WAITS and docs/decisions.md what it waits for"
+    assert {row for named in WAITS.values() for row in named} == set(rows)
 
 
 def test_a_new_task_is_found() -> None:
