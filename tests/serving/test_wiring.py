@@ -19,6 +19,7 @@ from leases.history.watched_spans import STOOD_STILL
 from leases.kube.backoff import Backoff
 from leases.kube.cluster_source import ClusterSource, SourceKind
 from leases.tracking.tracker import Tracker
+from leases.wire.microtime import format_microtime
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -102,3 +103,28 @@ async def test_the_clock_is_looked_at_by_itself(running: Runtime) -> None:
 async def test_the_clock_is_looked_at_before_each_event(running: Runtime) -> None:
     tracker = next(iter(running.overrides._trackers.values()))
     assert tracker._look == running.clock.look
+
+
+async def test_a_doubtful_clock_asks_the_holders_of_other_machines(
+    running: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a cluster elsewhere alone: our own API writes by our own clock."""
+    cluster = running.clusters["a"]
+    await until(lambda: cluster.store.connection.state is ConnectionState.LIVE)
+    now = running.clock.now()
+    for name, since in (("old", timedelta(days=400)), ("fresh", timedelta(minutes=1))):
+        spec = {"holderIdentity": "x", "renewTime": format_microtime(now - since)}
+        body = {"metadata": {"name": name, "namespace": "default"}, "spec": spec}
+        await cluster.writer.create(body)
+    await until(lambda: len(cluster.store.snapshot()) >= 2)
+    agree = running.trust._others_agree
+    assert not agree(now)
+    monkeypatch.setattr(type(cluster), "embedded", False)
+    assert agree(now)
+    assert not agree(now + timedelta(days=400, hours=12))
+
+
+async def test_what_trusts_the_clock_asks_the_one_who_judges_it(running: Runtime) -> None:
+    running.trust.trusted = False
+    assert not running.notifications._trusted()
+    assert running.reliability._trusted == running.trust.look

@@ -140,9 +140,11 @@ WAITS = {
     "notifications": ("a webhook, Slack, Alertmanager", "a mail server"),
     "receiver-names": (NAMES,), "cluster-names": (NAMES,), "rights": (UPKEEP,),
     "reliability": (UPKEEP,), "retention": (UPKEEP,), "forgetting": (UPKEEP,),
-    "regions": (REGIONS,), "health": (REQUESTS,), "pages": (REQUESTS,), "sign-in": (REQUESTS,), "known-sign-in": (REQUESTS,),
+    "regions": (REGIONS,), "health": (REQUESTS,), "pages": (REQUESTS,), "sign-in": (REQUESTS,),
+    "known-sign-in": (REQUESTS,),
     "one-lease": (REQUESTS,), "lease-api-bodies": (EMBEDDED,), "lease-api-gzip": (EMBEDDED,),
-    "lease-api-disk": (EMBEDDED,), "lease-api": (EMBEDDED,), "lease-api-journal": (JOURNAL,), "clock": (NOBODY,),
+    "lease-api-disk": (EMBEDDED,), "lease-api": (EMBEDDED,), "lease-api-journal": (JOURNAL,),
+    "clock": (NOBODY,),
     "publisher": (NOBODY,), "renewals": (NOBODY,), "demo": (NOBODY,), "elections": (NOBODY,),
     "end": ("the end of the process",),
 }  # fmt: skip
