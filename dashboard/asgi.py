@@ -6,8 +6,8 @@ import os
 from typing import Any
 
 import django
-from channels.auth import AuthMiddlewareStack
 from channels.routing import ProtocolTypeRouter, URLRouter
+from channels.sessions import CookieMiddleware, SessionMiddleware
 from django.conf import settings
 from servestatic import ServeStaticASGI
 
@@ -19,6 +19,7 @@ django.setup(set_prefix=False)
 from dashboard.live.consumers import (  # noqa: E402
     closed_without_database,
     own_sites_only,
+    signed_in,
     signed_in_by_proxy,
     urlpatterns,
 )
@@ -31,7 +32,8 @@ HASHED = r"^.+\.[0-9a-f]{12}\..+$"
 
 def application_of(static_root: Any) -> ProtocolTypeRouter:
     """Everything behind one port."""
-    sockets: Any = AuthMiddlewareStack(signed_in_by_proxy(URLRouter(urlpatterns)))
+    people: Any = signed_in(signed_in_by_proxy(URLRouter(urlpatterns)))
+    sockets: Any = CookieMiddleware(SessionMiddleware(people))
     return ProtocolTypeRouter(
         {
             "http": ServeStaticASGI(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from django.db import Error, connection
+from django.db import Error
 from django.http import HttpRequest, HttpResponse, HttpResponsePermanentRedirect
 from django.middleware.common import CommonMiddleware
 from django.views.decorators.cache import never_cache
@@ -16,6 +16,7 @@ from dashboard.board import running_board
 from dashboard.config import VERSION, VERSION_HEADER
 from dashboard.log_lines import redact
 from dashboard.watched_cluster import WatchedCluster
+from leases.history.database import reach
 
 if TYPE_CHECKING:
     from dashboard.board import Problem
@@ -42,28 +43,29 @@ def healthz(_request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_safe
 def readyz(request: HttpRequest) -> HttpResponse:
-    """200 if this process can serve pages: the database answers, and it is not about to end.
+    """200 if this process can serve pages, also from memory: it is not about to end.
 
-    Clusters that were not listed and tasks that are down are named beside it: pages say so too, and
-    without this process nobody would see the other clusters. Only readers and the metrics token see
-    names and addresses; others see numbers.
+    A database that does not answer, clusters that were not listed and tasks that are down are named
+    beside it: pages say so too, and without this process nobody would see the other clusters. Only
+    readers and the metrics token see names and addresses; others see numbers.
     """
     running = running_board()
     if running.leaving:
         return HttpResponse("stopping\n", content_type="text/plain", status=503)
     clusters = [cluster for cluster in running.clusters.values() if not cluster.synced]
     tasks = running.supervisor.problems()
-    database = _database_error()
-    lines = ["not ready: the database does not answer" if database else "ok"]
+    lines = ["ok"]
+    if reach.error:
+        lines.append("history is not reachable: the database does not answer")
     if _may_know(request):
         lines += [*map(_of_cluster, clusters), *map(_of_task, tasks)]
-        if database:
-            lines.append(f"database: {database}")
+        if reach.error:
+            lines.append(f"database: {reach.error}")
     elif clusters or tasks:
         missing = f"{len(clusters)} of {len(running.clusters)} clusters not listed"
         lines.append(f"{missing}, {len(tasks)} tasks down")
     text = redact("\n".join([*lines, ""]))
-    return HttpResponse(text, content_type="text/plain", status=503 if database else 200)
+    return HttpResponse(text, content_type="text/plain")
 
 
 def _may_know(request: HttpRequest) -> bool:
@@ -83,13 +85,3 @@ def _of_cluster(cluster: WatchedCluster) -> str:
 def _of_task(problem: Problem) -> str:
     of = f" of {problem.cluster}" if problem.cluster else ""
     return f"task {problem.task}{of}: {problem.sentence}"
-
-
-def _database_error() -> str:
-    """Why the database does not answer; "" if it does."""
-    try:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT 1")
-    except Error as error:
-        return str(error) or type(error).__name__
-    return ""

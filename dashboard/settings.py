@@ -48,7 +48,7 @@ MIDDLEWARE = [
     "django.contrib.sessions.middleware.SessionMiddleware",
     "dashboard.health.KnownHosts",  # Django's CommonMiddleware
     "django.middleware.csrf.CsrfViewMiddleware",
-    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "dashboard.access.known_rights.SignedIn",  # Django's AuthenticationMiddleware
     "dashboard.access.proxy.ProxySignIn",  # after it: replaces its user
     "dashboard.access.links.LastSeen",
     "dashboard.access.api_tokens.BearerMiddleware",
@@ -155,6 +155,7 @@ CONTENT_SECURITY_POLICY = {
 X_FRAME_OPTIONS = "DENY"
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
+SESSION_ENGINE = "dashboard.access.sessions"
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_AGE = 14 * 24 * 3600
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = LEASEBOARD.https
@@ -172,7 +173,7 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "filters": {
-        # /readyz answers 503 to each probe while the database is away: not worth a log line.
+        # Pages answer 503 while the database is away, and probes before an end: no log lines.
         "failures": {
             "()": "django.utils.log.CallbackFilter",
             "callback": lambda record: getattr(record, "status_code", 500) != 503,

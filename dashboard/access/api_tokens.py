@@ -2,9 +2,10 @@
 
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from datetime import datetime, timedelta
+from functools import partial
 from http import HTTPStatus
 from threading import Lock
 
@@ -17,6 +18,7 @@ from django.utils.crypto import constant_time_compare
 
 from dashboard import clock
 from dashboard.access.kept_secrets import digest_of, is_token_of, new_token
+from dashboard.access.known_rights import KNOWN, ReadOnlyPerson, TokenRight, ask
 from dashboard.access.roles import READ_SECURITY_LOG, READ_TRAIL, VIEW
 from dashboard.access.security_log import SecurityEvent, client_address, full_address, record
 from leases.models import ApiToken
@@ -137,32 +139,15 @@ READS = {
 }
 
 
-class TokenPerson:
-    """Stands in for `request.user`: the token's person, who may only read."""
-
-    is_active = is_authenticated = True
-    is_anonymous = is_staff = is_superuser = False
+class TokenPerson(ReadOnlyPerson):
+    """The token's person."""
 
     def __init__(self, token: ApiToken) -> None:
+        super().__init__(token.user, READS[token.role])
         self.token = token
-        self.pk = self.id = token.user_id
-        self.username = token.user.get_username()
-        self._permissions = frozenset(filter(token.user.has_perm, READS[token.role]))
 
     def __str__(self) -> str:
         return f"The API token {self.token.name} of {self.username}"
-
-    def get_username(self) -> str:
-        return self.username
-
-    def has_perm(self, permission: str, obj: object = None) -> bool:
-        return permission in self._permissions
-
-    def has_perms(self, permissions: Iterable[str], obj: object = None) -> bool:
-        return self._permissions.issuperset(permissions)
-
-    def has_module_perms(self, app_label: str) -> bool:
-        return any(one.startswith(f"{app_label}.") for one in self._permissions)
 
 
 def is_token_set() -> bool:
@@ -195,11 +180,16 @@ def bearer_of(authorization: str) -> str | None:
 
 def open_token(text: str, address: str | None) -> ApiToken:
     """The token, if it opens now. Raises TokenRefused, and keeps it in the security log."""
+    return ask(("token", digest_of(text)), partial(_open, text, address))
+
+
+def _open(text: str, address: str | None) -> ApiToken:
     now = clock.now()
     token = find(text)
     reason = why_closed(token, now=now)
     if token is not None and reason is None:
         note_use([token], now=now)
+        KNOWN.note(("token", token.digest), TokenRight(token.pk), token, token.expires_at)
         return token
     number = token.pk if token is not None else None
     if REFUSALS.is_new((client_address(address), number), now):

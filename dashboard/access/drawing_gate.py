@@ -16,6 +16,8 @@ from typing import Any, Protocol, TypeVar
 
 from django.db import connection
 
+from leases.history.database import connect
+
 T = TypeVar("T")
 
 LATE = 0.25  # seconds for which a watch may wait to be read before pages wait for it
@@ -58,7 +60,7 @@ class PageGate:
     @contextmanager
     def drawing(self, clusters: Collection[Followed]) -> Iterator[None]:
         """Hold the gate for the block, but for its queries to the database."""
-        connection.ensure_connection()  # may wait, so before the gate
+        connect()  # may wait, so before the gate
         self._mine.clusters = clusters
         self._enter(clusters)
         # Around the wrapper that times statements: to wait for the gate is no slow statement.

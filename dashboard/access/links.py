@@ -23,6 +23,7 @@ from django.urls import reverse
 
 from dashboard import clock
 from dashboard.access.kept_secrets import digest_of, is_token_of, new_token
+from dashboard.access.known_rights import KNOWN, WallRight, ask
 from leases.history.database import turn
 from leases.models import Person, WallLink
 
@@ -83,12 +84,21 @@ def why_closed(link: WallLink | None, *, cluster: str, now: datetime) -> str | N
 
 def open_link(token: str, *, cluster: str) -> WallLink:
     """The link, if it opens this cluster's wall now. Raises WallLinkClosed."""
+    return ask(_known_by(token, cluster), partial(_open, token, cluster))
+
+
+def _known_by(token: str, cluster: str) -> tuple[str, ...]:
+    return "wall", digest_of(token), cluster
+
+
+def _open(token: str, cluster: str) -> WallLink:
     link = find(token)
     if link is None and ":" in token:  # earlier versions signed a number: 1:SIGNATURE
         raise WallLinkClosed(OUTDATED)
     reason = why_closed(link, cluster=cluster, now=clock.now())
     if link is None or reason is not None:
         raise WallLinkClosed(reason)
+    KNOWN.note(_known_by(token, cluster), WallRight(link.pk, cluster), link, link.expires_at)
     return link
 
 

@@ -8,6 +8,7 @@ header.
 import logging
 import unicodedata
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from ipaddress import IPv6Address, ip_address
 from typing import Any
 
@@ -21,7 +22,8 @@ from django.http import HttpRequest, HttpResponseBase
 
 from dashboard import clock
 from dashboard.access.api_tokens import Refusals
-from dashboard.access.roles import ROLES
+from dashboard.access.known_rights import KNOWN, ReadOnlyPerson, UserRight, ask
+from dashboard.access.roles import ROLES, VIEW
 from dashboard.access.security_log import SecurityEvent, client_address, full_address, record
 from dashboard.config import Config
 from leases.models import Person
@@ -122,7 +124,7 @@ DEACTIVATED = "Your account was deactivated. Ask an admin."
 refused_lately = Refusals()
 
 
-def user_by_proxy(scope: Mapping[str, Any]) -> User | None:
+def user_by_proxy(scope: Mapping[str, Any]) -> User | ReadOnlyPerson | None:
     """The user whom the proxy signs in with this request or socket; None: nobody.
 
     Raises ProxyRefused, and records it. Not on the event loop.
@@ -130,10 +132,21 @@ def user_by_proxy(scope: Mapping[str, Any]) -> User | None:
     visitor = None
     try:
         visitor = visitor_of(scope)
-        return account_of(visitor, address=_address(scope)) if visitor is not None else None
+        if visitor is None:
+            return None
+        return ask(("proxy", visitor), partial(_known_account, visitor, _address(scope)))
     except ProxyRefused as error:
         _record_refusal(scope, visitor, error)
         raise
+
+
+def _known_account(visitor: ProxyVisitor, address: str) -> User | ReadOnlyPerson:
+    user = account_of(visitor, address=address)
+    if user.has_perm(VIEW):
+        reader = ReadOnlyPerson(user)
+        setattr(reader, BY_PROXY, True)
+        KNOWN.note(("proxy", visitor), UserRight(user.pk, None), reader, None)
+    return user
 
 
 def account_of(visitor: ProxyVisitor, *, address: str) -> User:
@@ -211,6 +224,6 @@ class ProxySignIn:
             request.user = AnonymousUser()
             raise
         if user is not None:
-            request.user = user
+            request.user = user  # type: ignore[assignment]
             request.by_proxy = True  # type: ignore[attr-defined]
         return self._get_response(request)

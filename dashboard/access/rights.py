@@ -15,6 +15,7 @@ from django.utils.crypto import constant_time_compare
 
 from dashboard.access.api_tokens import TokenPerson, TokenRefused, bearer_of, note_use, open_token
 from dashboard.access.api_tokens import why_closed as why_closed_token
+from dashboard.access.known_rights import ReadOnlyPerson, Right, TokenRight, UserRight, WallRight
 from dashboard.access.links import PARAMETER, WallLinkClosed, open_link, why_closed
 from dashboard.access.proxy import BY_PROXY
 from dashboard.access.roles import VIEW
@@ -39,38 +40,15 @@ class AccessRefused(Exception):
     """There is no right to open this; the text says why and what to do."""
 
 
-class UserRight(msgspec.Struct, frozen=True):
-    """A signed-in user who may read. Ends with the session or with the user's permission."""
-
-    user_id: int
-    session_key: str | None  # None: who opened it has no session: the proxy signed him in
-
-
-class WallRight(msgspec.Struct, frozen=True):
-    """Whoever has a wall link that opens this cluster."""
-
-    link_id: int
-    cluster: str
-
-
-class TokenRight(msgspec.Struct, frozen=True):
-    """A program with an API token."""
-
-    token_id: int
-
-
-Right = UserRight | WallRight | TokenRight
-
-
 def right_of_user(
-    user: AbstractBaseUser | AnonymousUser | TokenPerson, session: Any
+    user: AbstractBaseUser | AnonymousUser | ReadOnlyPerson, session: Any
 ) -> UserRight | TokenRight:
     """The right of the user who sent a request or opens a socket. Raises AccessRefused."""
     if isinstance(user, TokenPerson):
         return TokenRight(user.token.pk)
     if not user.is_authenticated:
         raise AccessRefused(NOT_SIGNED_IN)
-    if not user.has_perm(VIEW):  # type: ignore[attr-defined]
+    if not user.has_perm(VIEW):  # type: ignore[union-attr]
         raise AccessRefused(MAY_NOT_READ)
     if getattr(user, BY_PROXY, False):  # a cookie that came along counts for nothing
         session = None

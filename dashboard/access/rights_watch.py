@@ -25,7 +25,8 @@ from django.db.models.signals import ModelSignal, m2m_changed, post_delete, post
 from msgspec.structs import replace
 
 from dashboard import clock
-from dashboard.access.rights import Right, RightsReader, UserRight
+from dashboard.access.known_rights import KnownRights, Right, UserRight
+from dashboard.access.rights import RightsReader
 from leases.models import ApiToken, WallLink
 
 UID = "dashboard.access.rights_watch"
@@ -88,8 +89,10 @@ class Grant:
 class RightsWatch:
     """Everything that is open in this process, by its right."""
 
-    def __init__(self, find: FindEnded | None = None) -> None:
+    def __init__(self, find: FindEnded | None = None, *, known: KnownRights | None = None) -> None:
+        """`known` are rights to read on while the database does not answer; they end here too."""
         self._find = find or RightsReader().find_ended
+        self._known = known or KnownRights()
         self._open: dict[Right, set[Grant]] = {}
         self._renewing: set[str] = set()  # keys of sessions that change their own password
         self._wake = asyncio.Event()
@@ -171,7 +174,8 @@ class RightsWatch:
 
     async def check(self) -> None:
         """End what is open by a right that has ended."""
-        rights = self.rights
+        in_use = self.rights
+        rights = self._known.rights.union(in_use)
         if not rights:
             self._answered_at, self._failing = None, False
             return
@@ -189,6 +193,7 @@ class RightsWatch:
             logger.info("The database says again who may look.")
         self._answered_at, self._failing = time.monotonic(), False
         self.checks += 1
+        self._known.confirm(in_use, ended)
         for right, reason in ended.items():
             if isinstance(right, UserRight) and right.session_key in self._renewing:
                 continue

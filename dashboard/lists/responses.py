@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Iterator, Sequence
 from datetime import datetime
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 import msgspec
@@ -117,6 +117,8 @@ def stream(
         lines = iter(())
     else:
         _record_export(request)
+        # A database that does not answer is said by the status: the head, and a first row.
+        lines = chain(list(islice(lines, 2)), lines)
     by_asgi = isinstance(request, ASGIRequest)
     parts: Iterator[str] | AsyncIterator[str] = lines
     if by_asgi:

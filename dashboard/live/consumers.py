@@ -27,8 +27,9 @@ from django.urls import path, re_path
 
 from dashboard import clock
 from dashboard.access.api_tokens import CONTENT_TYPE, INVALID_TOKEN, problem_body
+from dashboard.access.known_rights import Right, WallRight, user_of
 from dashboard.access.proxy import ProxyRefused, user_by_proxy
-from dashboard.access.rights import AccessRefused, Right, WallRight, right_of_socket
+from dashboard.access.rights import AccessRefused, right_of_socket
 from dashboard.board import Board, running_board
 from dashboard.live.messages import BadShow, Show, read_show
 from dashboard.live.page_reader import PageReader
@@ -354,6 +355,20 @@ def closed_without_database(app: App) -> App:
                 await _close(receive, send, ORIGIN_FAILED, NO_DATABASE)
 
     return guarded
+
+
+class _OfSocket(msgspec.Struct):
+    session: Any
+
+
+def signed_in(app: App) -> App:
+    """Give the socket the user of its session, who may be known also without the database."""
+
+    async def known(scope: Any, receive: Any, send: Any) -> None:
+        user = await database_sync_to_async(user_of)(_OfSocket(scope["session"]))
+        await app({**scope, "user": user}, receive, send)
+
+    return known
 
 
 def signed_in_by_proxy(app: App) -> App:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 from dashboard import clock
-from dashboard.access.rights import Right, TokenRight, UserRight
+from dashboard.access.known_rights import Right, TokenRight, UserRight
 from dashboard.live import messages
 from dashboard.live.page_reader import HubView, PageReader
 from dashboard.live.shared_drawings import ClusterMenu, SharedRegions

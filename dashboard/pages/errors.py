@@ -4,7 +4,7 @@ import sys
 
 from django.conf import settings
 from django.core.exceptions import DisallowedHost, RequestDataTooBig, TooManyFieldsSent
-from django.db import DatabaseError
+from django.db import Error
 from django.db.models import F
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -17,6 +17,7 @@ from dashboard.access.guards import NoRole, NotText
 from dashboard.access.roles import active_admins
 from dashboard.log_lines import redact
 from dashboard.parts.page_context import THEMES
+from leases.history.database import AWAY, reach
 
 MAX_ADMINS = 5  # named to a person without a role
 
@@ -54,15 +55,22 @@ LOOK = (
 )
 REFUSED = "The database refuses"
 WAITED = "The database does not answer"
+AWAY_TITLE = "History is not reachable"
+AWAY_TEXT = (
+    "The database does not answer: reload this page in a few seconds; overview, Leases and wall "
+    "work meanwhile."
+)
 NOT_READ = "This request cannot be read"
 
 
 def broken(request: HttpRequest) -> HttpResponse:
     """503 if the database refused, for example on a full or read-only disk; else 500."""
     error = sys.exc_info()[1]
-    refused = isinstance(error, DatabaseError)
+    refused = isinstance(error, Error)
     title, text = OURS, LOOK
-    if isinstance(error, DatabaseError) and isinstance(error.__cause__, PoolTimeout):
+    if isinstance(error, AWAY) and reach.error:
+        title, text = AWAY_TITLE, AWAY_TEXT
+    elif isinstance(error, Error) and isinstance(error.__cause__, PoolTimeout):
         title = WAITED
         text = (
             "It gave no connection in time: it is busy, or cannot be reached. Reload the page in a "

@@ -26,7 +26,7 @@ from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.history import find_changes
 from leases.history.audit_trail import AuditFilter, matching, writes_behind, writes_of
-from leases.history.database import from_stored
+from leases.history.database import AWAY, from_stored, reach
 from leases.models import Edit
 
 
@@ -280,8 +280,19 @@ _WRITTEN_WITHIN = timedelta(seconds=3)
 def recent_changes(cluster: str, limit: int) -> tuple[int, list[Change]]:
     """The last `seq` of the feed, and the changes up to it, newest first."""
     seq, sent = running_board().feeds[cluster].newest_first()
-    written = find_changes.recent(cluster, limit) if len(sent) < limit else []
+    written = _written(cluster, limit) if len(sent) < limit else []
     return seq, _merged(sent, _up_to(cluster, seq, written))[:limit]
+
+
+def _written(cluster: str, limit: int) -> list[Change]:
+    """Those of history; none while it is not reachable, which the page says."""
+    if reach.error:
+        return []
+    try:
+        return find_changes.recent(cluster, limit)
+    except AWAY as error:
+        reach.failed(error)
+        return []
 
 
 def settled_seq(cluster: str, now: datetime) -> int:

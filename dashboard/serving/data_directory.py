@@ -170,6 +170,9 @@ POOL: dict[str, Any] = {
     "timeout": 5.0,  # seconds that a page waits for a connection
     "max_idle": 60.0,  # seconds after which one that nobody uses is closed
     "max_waiting": 200,
+    # An attempt to connect pauses twice as long each time, so begin anew soon: else a database that
+    # comes back is noticed late.
+    "reconnect_timeout": 1.0,
 }
 
 

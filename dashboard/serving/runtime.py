@@ -5,6 +5,7 @@ their threads.
 """
 
 import asyncio
+import ctypes
 import gc
 import logging
 import sys
@@ -22,8 +23,8 @@ from django.conf import settings
 from django.db import Error, connection
 
 from dashboard.access import rights_watch
+from dashboard.access.known_rights import KNOWN, WallRight
 from dashboard.access.links import LinkUse
-from dashboard.access.rights import WallRight
 from dashboard.access.rights_watch import RightsWatch
 from dashboard.board import install_board
 from dashboard.clock import process_clock
@@ -52,6 +53,7 @@ from dashboard.watched_cluster import WatchedCluster
 from leases.apiserver.http.port import CannotStart
 from leases.apiserver.serving import LeaseApiServer
 from leases.demo.run import run_demo
+from leases.history.database import reach
 from leases.history.recorder import Recorder
 from leases.history.reliability import counted_until
 from leases.private_files import InUse
@@ -61,6 +63,10 @@ FORGET_SECONDS = 3600.0
 LOOK_SECONDS = 2.0
 ASKED = 5000  # Leases of one cluster whose renewals are compared with a doubtful clock
 AGREES = timedelta(hours=1)
+NOT_REACHABLE = (
+    "History is not reachable: the database does not answer. Overview, Leases and wall show what "
+    "this process knows, to whoever read lately; pages that are open stay open."
+)
 SWITCH_SECONDS = 0.001  # the longest that the writer of history holds up the loop
 
 
@@ -108,7 +114,7 @@ class Runtime:
         self.supervisor = Supervisor()
         self._inform_hubs()
         self.overrides = KindOverrides(self.recorder.in_thread)
-        self.rights = RightsWatch()
+        self.rights = RightsWatch(known=KNOWN)
         process, in_thread = self.recorder.watches.process, self.recorder.in_thread
         self.deletions = {
             name: Deletions(cluster, process=process, in_thread=in_thread, clock=self.clock.now)
@@ -201,6 +207,7 @@ class Runtime:
             effect="Kinds that admins set at another replica are not taken over.",
         )
         rights_watch.connect(self.rights.look_now)
+        start("database", reach.run, effect="Pages wait for a database that does not answer.")
         start("rights", self.rights.run, effect="Open pages whose right has ended are not closed.")
         start(
             "audit",
@@ -209,6 +216,7 @@ class Runtime:
         )
         start("wall link use", self.link_use.run, effect="When wall links were used is not noted.")
         start("notifications", self.notifications.run, effect="Incidents are not notified.")
+        start("memory", give_memory_back, effect="Freed memory is not given back to the system.")
         effect = "The renewals of Leases are not noted for their charts."
         start("renewals", self._look, effect=effect)
         if self.options.demo and self.api is not None:
@@ -241,8 +249,8 @@ class Runtime:
         """Return the warnings for the pages of one cluster, or of all, in sentences."""
         down = [problem.sentence for problem in self.supervisor.problems(cluster)]
         problems = (
+            NOT_REACHABLE if reach.error else self.rights.problem,
             self.recorder.problem,
-            self.rights.problem,
             self.clock.says,
             self.trust.says,
             *down,
@@ -328,6 +336,23 @@ def _from_settings() -> Options:
 
 
 logger = logging.getLogger(__name__)
+
+GIVE_BACK_SECONDS = 60.0
+
+
+async def give_memory_back() -> None:
+    """Let glibc give back what is free between pieces in use, again and again.
+
+    Pages and frames of all sizes, made in many threads, would else leave it in more and more of
+    such gaps: about half a MiB a minute with some pages open. Other C libraries have no such call.
+    """
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    thread = WorkerThreads("memory", 1)
+    while True:
+        await asyncio.sleep(GIVE_BACK_SECONDS)
+        if trim is not None:
+            await thread.run(trim, 0)
+
 
 Message = dict[str, Any]
 Receive = Callable[[], Awaitable[Message]]

@@ -12,15 +12,21 @@ SQLite has no statistics about rare values, so its choice of an index is a guess
 names an index fails if the index cannot serve it.
 """
 
+import asyncio
 import codecs
+import logging
 import re
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, overload
 
-from django.db import Error, OperationalError, connection, transaction
+from django.db import Error, InterfaceError, OperationalError, connection, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from leases.worker_threads import WorkerThreads
 
 NUL_SYMBOL = "\N{SYMBOL FOR NULL}"
 ESCAPE = "\N{SYMBOL FOR ESCAPE}"
@@ -200,3 +206,95 @@ def _bound(value: object) -> Any:
     if isinstance(value, datetime):
         return connection.ops.adapt_datetimefield_value(value)
     return value
+
+
+logger = logging.getLogger(__name__)
+
+AWAY = (OperationalError, InterfaceError)  # what it raises that does not answer
+LOOK_SECONDS = 1.0
+ANSWER_SECONDS = 3.0
+BELIEVED_SECONDS = (
+    5.0  # a failure counts for so long; while the database is away each look renews it
+)
+SHORT_WAIT = 0.1  # seconds that a page waits for a connection meanwhile
+
+
+class Reach:
+    """Whether the database answers, so that no page waits for one that does not."""
+
+    def __init__(self) -> None:
+        self._failed: tuple[str, float] | None = None
+        self._usual_wait = 0.0
+        self._probe: BaseDatabaseWrapper | None = None
+
+    @property
+    def error(self) -> str:
+        """Why it does not answer; "" while it does. Any thread may ask."""
+        failed = self._failed
+        if failed is None or time.monotonic() - failed[1] > BELIEVED_SECONDS:
+            return ""
+        return failed[0]
+
+    def failed(self, error: object) -> None:
+        """A statement had no answer. Any thread may say so."""
+        if not self.error:
+            logger.warning("The database does not answer: %s", error)
+        self._failed = (str(error) or type(error).__name__, time.monotonic())
+        self._let_wait(SHORT_WAIT)
+
+    def answered(self) -> None:
+        if self._failed is not None:
+            logger.info("The database answers again")
+        self._failed = None
+        self._let_wait(self._usual_wait)
+
+    def _let_wait(self, seconds: float) -> None:
+        """Let whoever wants a connection of the pool wait so long."""
+        pool = getattr(connection, "pool", None)
+        if pool is not None and seconds:
+            self._usual_wait = self._usual_wait or pool.timeout
+            pool.timeout = seconds
+
+    async def run(self) -> None:
+        """Look again and again, until cancelled. One that hangs has not answered either."""
+        thread = WorkerThreads("database", 1)
+        while True:
+            look = asyncio.create_task(thread.run(self.look))
+            while not (await asyncio.wait({look}, timeout=ANSWER_SECONDS))[0]:
+                self.failed(f"no answer within {ANSWER_SECONDS:g} s")
+            await look
+            await asyncio.sleep(LOOK_SECONDS)
+
+    def look(self) -> None:
+        """Ask by a connection of its own: the pool has none to give while the database is away."""
+        try:
+            if self._probe is None:
+                self._probe = connection.copy()
+                self._probe.settings_dict["OPTIONS"].pop("pool", None)
+                self._probe.inc_thread_sharing()
+            with self._probe.cursor() as cursor:
+                cursor.execute("SELECT 1")
+        except Error as error:
+            if self._probe is not None:
+                self._probe.close()
+            self.failed(error)
+        else:
+            self.answered()
+
+    def close(self) -> None:
+        if self._probe is not None:
+            self._probe.close()
+            self._probe = None
+
+
+reach = Reach()
+
+
+def connect() -> None:
+    """Open this thread's connection, unless the database is away."""
+    if reach.error:
+        return
+    try:
+        connection.ensure_connection()
+    except AWAY as error:
+        reach.failed(error)

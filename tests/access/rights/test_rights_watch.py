@@ -146,7 +146,7 @@ async def test_without_any_change_rights_are_checked_by_a_timer(monkeypatch):
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
     for rights, now, thread in asked:
-        assert rights == (RIGHT,)
+        assert rights == {RIGHT}
         assert before <= now <= clock.now()
         assert thread.startswith("rights"), "one thread of its own, so one connection"
     watch.close()

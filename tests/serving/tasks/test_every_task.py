@@ -58,6 +58,7 @@ SEEN_BY = {
     ("leases/kube/evidence.py", "answer"): "answer awaits the group of tasks",
     ("leases/demo/run.py", "run_demo"): "the group of tasks, which the demo's task awaits",
     ("leases/bounded_connection.py", "bounded"): "passes bytes on; the block awaits its end",
+    ("leases/history/database.py", "run"): "run awaits the look",
     ("leases/worker_threads.py", "find"): "whoever asks awaits it",
     ("leases/worker_threads.py", "end_after_signals"): "waits for a signal, then ends the process",
     ("leases/worker_threads.py", "_end_in_time"): "logs, just before the end of the process",
