@@ -88,16 +88,25 @@ def ordered_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
     return {name: metadata[name] for name in _METADATA_ORDER if name in metadata}
 
 
-def version_of(obj: dict[str, Any], revision: int) -> Version:
-    """The version that a canonical object (without kind and apiVersion) becomes at a revision."""
+def version_of(obj: dict[str, Any], revision: int, before: Version | None = None) -> Version:
+    """The version that a canonical object (without kind and apiVersion) becomes at a revision.
+
+    It shares with the one `before` it what a renewal does not change: thousands are kept.
+    """
     stamped = with_revision(obj, revision)
     metadata = stamped["metadata"]
+    uid, labels = metadata.get("uid", ""), metadata.get("labels")
+    name, namespace = metadata["name"], metadata.get("namespace", "")
+    if before is not None:
+        name, namespace = before.name, before.namespace
+        uid = before.uid if uid == before.uid else uid
+        labels = before.labels if labels == before.labels else labels
     return Version(
-        namespace=metadata.get("namespace", ""),
-        name=metadata["name"],
-        uid=metadata.get("uid", ""),
+        namespace=namespace,
+        name=name,
+        uid=uid,
         revision=revision,
-        labels=metadata.get("labels"),
+        labels=labels,
         body=dumps(stamped),
     )
 

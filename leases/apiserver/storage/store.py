@@ -7,6 +7,7 @@ once it is durable. A second write to the same object waits for the first.
 import asyncio
 import bisect
 import logging
+import time
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
@@ -23,6 +24,9 @@ disk = WorkerThreads("lease-api-disk", 2)  # for a start and an end
 
 WINDOW_EVENTS = 20_000
 WINDOW_BYTES = 256 * 1024 * 1024
+WINDOW_SECONDS = 300.0  # as etcd is compacted; in memory an event takes about 2.5 kB
+KEPT_EVENTS = 1000  # also when they are older
+MARK_SECONDS = 10.0  # between two notes of when a revision was written
 # etcd refuses a transaction over 1.5 MiB, in which the object is protobuf. Our JSON of a Lease with
 # nothing but a long holder is so much longer.
 OBJECT_LIMIT = 1536 * 1024 + 170
@@ -49,13 +53,17 @@ def _unheard(events: list[journal.Event]) -> None:
 class ObjectStore:
     """`revision` is the last durable one; `floor` the oldest from which a watch can resume."""
 
-    def __init__(self, directory: Path, failed: Failed) -> None:
+    def __init__(
+        self, directory: Path, failed: Failed, *, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._monotonic = monotonic
         self._journal = journal.Journal(directory / journal.FILE_NAME)
         self._commits = journal.Commits(self._journal, self._settle, failed)
         self._objects: dict[journal.Key, journal.Version] = {}
         self._order: dict[str, list[str]] = {}
         self._window: deque[journal.Event] = deque()
         self._window_bytes = 0
+        self._written: deque[tuple[float, int]] = deque()  # when a revision was the last one
         self._assigned = 0
         self._pending: dict[journal.Key, list[asyncio.Future[None]]] = {}
         self._advanced = asyncio.Event()
@@ -207,7 +215,7 @@ class ObjectStore:
         Raises 500 when it is too large.
         """
         revision = self._assigned + 1
-        version = None if obj is None else journal.version_of(obj, revision)
+        version = None if obj is None else journal.version_of(obj, revision, existing)
         if version is not None and len(version.body) > OBJECT_LIMIT:
             raise internal("etcdserver: request is too large")
         self._assigned = revision
@@ -222,6 +230,7 @@ class ObjectStore:
                 self._remember(write.event)
                 self.revision = write.event.revision
             self._release(write.key)
+        self._forget_old()
         failed = None if error is None else internal(f"the write could not be stored: {error}")
         for write in writes:
             try:
@@ -252,9 +261,23 @@ class ObjectStore:
         self._window.append(event)
         self._window_bytes += _weight(event)
         while len(self._window) > WINDOW_EVENTS or self._window_bytes > WINDOW_BYTES:
-            dropped = self._window.popleft()
-            self._window_bytes -= _weight(dropped)
-            self.floor = dropped.revision
+            self._drop_oldest()
+
+    def _drop_oldest(self) -> None:
+        dropped = self._window.popleft()
+        self._window_bytes -= _weight(dropped)
+        self.floor = dropped.revision
+
+    def _forget_old(self) -> None:
+        """Drop the events that are too old, but for the newest KEPT_EVENTS."""
+        now, marks = self._monotonic(), self._written
+        if not marks or now - marks[-1][0] >= MARK_SECONDS:
+            marks.append((now, self.revision))
+        while len(marks) > 1 and marks[1][0] <= now - WINDOW_SECONDS:
+            marks.popleft()
+        old = marks[0][1] if marks[0][0] <= now - WINDOW_SECONDS else 0
+        while len(self._window) > KEPT_EVENTS and self._window[0].revision <= old:
+            self._drop_oldest()
 
 
 def _key(resource: str, path: str) -> journal.Key:
