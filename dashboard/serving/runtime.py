@@ -216,7 +216,8 @@ class Runtime:
         )
         start("wall link use", self.link_use.run, effect="When wall links were used is not noted.")
         start("notifications", self.notifications.run, effect="Incidents are not notified.")
-        start("memory", give_memory_back, effect="Freed memory is not given back to the system.")
+        effect = "Freed memory is not given back to the system."
+        start("memory", partial(give_memory_back, choose_memory()), effect=effect)
         effect = "The renewals of Leases are not noted for their charts."
         start("renewals", self._look, effect=effect)
         if self.options.demo and self.api is not None:
@@ -338,15 +339,25 @@ def _from_settings() -> Options:
 logger = logging.getLogger(__name__)
 
 GIVE_BACK_SECONDS = 60.0
+# Of glibc's malloc.h. Left to itself it makes an arena for each thread, and puts ever larger pieces
+# into them: both leave gaps between what is in use, half a MiB a minute with some pages open.
+MALLOC_OPTIONS = {"M_MMAP_THRESHOLD": (-3, 128 * 1024), "M_ARENA_MAX": (-8, 2)}
 
 
-async def give_memory_back() -> None:
-    """Let glibc give back what is free between pieces in use, again and again.
+def choose_memory() -> Callable[[int], int] | None:
+    """Set how memory is got from the system. Returns what gives back what is free; other C
+    libraries than glibc have no such call."""
+    library = ctypes.CDLL(None)
+    if not hasattr(library, "malloc_trim"):
+        return None
+    for option, value in MALLOC_OPTIONS.values():
+        library.mallopt(option, value)
+    trim: Callable[[int], int] = library.malloc_trim
+    return trim
 
-    Pages and frames of all sizes, made in many threads, would else leave it in more and more of
-    such gaps: about half a MiB a minute with some pages open. Other C libraries have no such call.
-    """
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+
+async def give_memory_back(trim: Callable[[int], int] | None) -> None:
+    """Again and again, until cancelled."""
     thread = WorkerThreads("memory", 1)
     while True:
         await asyncio.sleep(GIVE_BACK_SECONDS)

@@ -141,6 +141,11 @@ async def _everything(parts: Parts) -> None:
 
 
 async def _is_well(parts: Parts) -> None:
-    """Wait until both replicas are ready."""
-    while len(parts.pages.ready) < 2:
+    """Wait until both replicas are ready, and reach their history."""
+    while len(parts.pages.ready) < 2 or "not reachable" in await _said(parts):
         await asyncio.sleep(0.2)
+
+
+async def _said(parts: Parts) -> str:
+    both = (parts.replicas.one, parts.replicas.other)
+    return "".join([(await asyncio.to_thread(get, f"{one.url}/readyz"))[1] for one in both])

@@ -6,22 +6,23 @@ import asyncio
 import statistics
 import time
 from collections import defaultdict
-from itertools import pairwise
 
 from tests.benchmarks.parts.figures import Usage
 from tests.support.replicas import Replicas
 
 EVERY = 10.0  # seconds between two samples
-WARM = 90.0  # seconds after a start in which memory grows
 FEWEST = 30  # samples that a judgement needs
-MAX_GROWTH = 0.05  # of the last third over the middle one
+MAX_SLOPE = 0.1  # MiB a minute, from which on memory is not flat
+
+Samples = list[tuple[float, float]]  # seconds and MiB
 
 
 class Memory:
-    """Samples in MiB by replica and process."""
+    """Samples by replica and process, judged from `warm` seconds after a start on."""
 
-    def __init__(self) -> None:
-        self._samples: dict[tuple[str, int], list[tuple[float, float]]] = defaultdict(list)
+    def __init__(self, warm: float) -> None:
+        self._warm = warm
+        self._samples: dict[tuple[str, int], Samples] = defaultdict(list)
 
     async def sample(self, replicas: Replicas) -> None:
         """Sample both until cancelled."""
@@ -36,26 +37,28 @@ class Memory:
             await asyncio.sleep(EVERY)
 
     def grew(self) -> bool:
-        """Print the thirds of each life; whether a long one was not flat."""
-        verdicts = [grew(name, found) for (name, _), found in self._samples.items()]
-        return any(verdicts)
+        """Print each life; whether a long one was not flat, or none was long enough to tell."""
+        slopes = [slope(name, found, self._warm) for (name, _), found in self._samples.items()]
+        judged = [one for one in slopes if one is not None]
+        if not judged:
+            print(f"memory: no replica lived for {self._warm + EVERY * FEWEST:.0f} s, which a "
+                  "judgement takes: give more --minutes")  # fmt: skip
+        return not judged or max(judged) >= MAX_SLOPE
 
 
-def grew(name: str, samples: list[tuple[float, float]]) -> bool:
-    """Print the thirds of one life, of samples in seconds and MiB; whether a long one grew."""
+def slope(name: str, samples: Samples, warm: float) -> float | None:
+    """Print one life. Returns the MiB a minute by which it grew once warm, by least squares; None
+    of a short one.
+    """
     began = samples[0][0]
-    warm = [(at, used) for at, used in samples if at >= began + WARM]
-    if len(warm) < 6:
-        print(f"{name}: RSS {samples[0][1]:.0f} to {samples[-1][1]:.0f} MiB "
-              f"in {samples[-1][0] - began:.0f} s, too short to judge")  # fmt: skip
-        return False
-    cuts = [0, len(warm) // 3, 2 * len(warm) // 3, len(warm)]
-    first, middle, last = (
-        statistics.mean(used for _, used in warm[since:until]) for since, until in pairwise(cuts)
-    )
-    slope = statistics.linear_regression(*zip(*warm, strict=True)).slope * 3600
-    long = len(warm) >= FEWEST
-    print(f"{name}: RSS in thirds {first:.1f}, {middle:.1f}, {last:.1f} MiB over "
-          f"{warm[-1][0] - warm[0][0]:.0f} s, {slope:+.1f} MiB/h"
-          f"{'' if long else ', too short to judge'}")  # fmt: skip
-    return long and last > middle * (1 + MAX_GROWTH)
+    judged = [(at, used) for at, used in samples if at >= began + warm]
+    print(f"{name}: RSS {samples[0][1]:.0f} to {samples[-1][1]:.0f} MiB "
+          f"in {samples[-1][0] - began:.0f} s", end="")  # fmt: skip
+    if len(judged) < FEWEST:
+        print(", too short to judge")
+        return None
+    found = statistics.linear_regression(*zip(*judged, strict=True)).slope * 60
+    flat = f"flat is less than {MAX_SLOPE}"
+    print(f"; {found:+.3f} MiB/min from {warm:.0f} s on, {judged[0][1]:.1f} to "
+          f"{judged[-1][1]:.1f} MiB ({flat})")  # fmt: skip
+    return found

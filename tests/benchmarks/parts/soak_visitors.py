@@ -19,9 +19,10 @@ from tests.benchmarks.parts.storm_load import CLUSTER
 from tests.support.open_page import OpenPage
 
 PATHS = (
-    "leases/", "leases/?kind=election", "leases/?q=pool", "nodes/", "holders/", "history/",
+    "", "leases/", "leases/?kind=election", "leases/?q=pool", "nodes/", "holders/", "history/",
     "incidents/", "timeline/", "reliability/", "history/?format=json",
 )  # fmt: skip
+FROM_MEMORY = re.compile(r"/c/[^/]+/(?:leases/|wall/)?(?:\?|$)")  # no database is needed
 STAY = (10.0, 60.0)  # seconds for which a visitor stays
 
 
@@ -34,6 +35,7 @@ class Visitors:
         self._wall = f"http://127.0.0.1:{port}{_path_of(wall)}"
         self._random = random.Random(2)  # noqa: S311 - what they look at is no secret
         self.answers: Counter[int] = Counter()  # 0: the connection was cut
+        self.refused: Counter[str] = Counter()  # what should need no database, by status and page
         self.codes: Counter[int] = Counter()  # with which sockets were closed
         self.visits: Counter[str] = Counter()
         self.frames = 0
@@ -90,6 +92,8 @@ class Visitors:
             return await asyncio.to_thread(ask)
         except urllib.error.HTTPError as error:
             self.answers[error.code] += 1
+            if FROM_MEMORY.search(url):
+                self.refused[f"{error.code} {urlsplit(url).path}"] += 1
         except OSError:
             self.answers[0] += 1
         return ""
@@ -97,8 +101,9 @@ class Visitors:
     def failed(self) -> bool:
         """Print what the visitors met; whether any of it is a fault."""
         print(f"visits {dict(self.visits)}; answers by status (0: cut) {dict(self.answers)}; "
-              f"sockets closed with {dict(self.codes)}; {self.frames} frames of walls")  # fmt: skip
-        return bool(self.answers[500]) or not self.frames
+              f"sockets closed with {dict(self.codes)}; {self.frames} frames of walls; "
+              f"pages from memory that failed: {dict(self.refused) or 0}")  # fmt: skip
+        return bool(self.answers[500] or self.refused) or not self.frames
 
 
 def _path_of(url: str) -> str:
