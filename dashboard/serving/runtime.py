@@ -250,8 +250,8 @@ class Runtime:
         """Return the warnings for the pages of one cluster, or of all, in sentences."""
         down = [problem.sentence for problem in self.supervisor.problems(cluster)]
         problems = (
-            NOT_REACHABLE if reach.error else self.rights.problem,
             self.recorder.problem,
+            NOT_REACHABLE if reach.error else self.rights.problem,
             self.clock.says,
             self.trust.says,
             *down,

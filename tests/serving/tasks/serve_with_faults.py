@@ -31,7 +31,7 @@ from leases.actions import deletion_runs
 from leases.apiserver.http import port
 from leases.apiserver.registry import namespaces
 from leases.apiserver.watch import hub
-from leases.history import recorder
+from leases.history import database, recorder
 from leases.listener import server
 from leases.tracking import tracker
 
@@ -108,6 +108,17 @@ patch("audit", admin_writes, "resolve_once")
 patch("deletions", deletion_runs, "interrupt_lost")
 patch_run("incidents", incidents.Incidents)
 patch_run("evidence", incidents.Incidents, "look_up")
+
+
+def memory(_pad: int) -> int:
+    """In place of glibc's malloc_trim."""
+    fail("memory")
+    return 0
+
+
+patch("database", database.Reach, "look")
+runtime.choose_memory = lambda: memory
+runtime.GIVE_BACK_SECONDS = 1.0
 patch("rights", rights_watch.RightsWatch, "check")
 patch("wall link use", links.LinkUse, "write")
 links.WRITE_SECONDS = cluster_watch.LOOK_SECONDS = admin_writes.UNANSWERED_LOOK_SECONDS = 1.0

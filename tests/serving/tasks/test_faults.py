@@ -47,6 +47,8 @@ FAULTS = {
     ),
     "audit": ("audit", "", "Open rows of the audit trail are not resolved."),
     "notifications": ("notifications", "", "Incidents are not notified."),
+    "database": ("database", "", "Pages wait for a database that does not answer."),
+    "memory": ("memory", "", "Freed memory is not given back to the system."),
     "rights": ("rights", "", "Open pages whose right has ended are not closed."),
     "wall link use": ("wall link use", "", "When wall links were used is not noted."),
     "demo": ("demo", "", "The demo&#x27;s Leases stand still."),
@@ -64,6 +66,8 @@ ROUNDS = (
     (
         "watch-deadlines",
         "renewals",
+        "database",
+        "memory",
         "regions",
         "sweep",
         "audit",
