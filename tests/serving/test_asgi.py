@@ -52,10 +52,10 @@ async def test_a_socket_of_another_host_is_refused_whoever_asks() -> None:
 
 
 async def test_a_socket_whose_user_cannot_be_loaded_tries_again(monkeypatch) -> None:
-    async def refusing(_scope: object) -> None:
+    def refusing(_session: object) -> None:
         raise OperationalError("no route")
 
-    monkeypatch.setattr("channels.auth.get_user", refusing)
+    monkeypatch.setattr("dashboard.live.consumers.user_of", refusing)
     said = await first_word(socket(await signed_in()))
     assert (said["code"], said["reason"]) == (1011, NO_DATABASE)
 
