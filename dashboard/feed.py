@@ -18,9 +18,10 @@ import msgspec
 
 from dashboard import clock
 from dashboard.watched_cluster import NodeBook
+from leases.domain.cause.node_groups import OF_A_CROWD
 from leases.domain.change import Change, identity
 from leases.domain.figures import Flapping, flapping
-from leases.domain.incident import Cause, Incident
+from leases.domain.incident import Cause, Incident, Unlisted
 from leases.domain.lease import ObjectName
 from leases.history.activity import Activity
 from leases.history.deliveries import FailingReceiver
@@ -143,9 +144,25 @@ class ExplainableChanges:
                 given_up = incident.settled and incident.cause is Cause.UNKNOWN
                 if known != change or given_up:  # then nobody looks for the cause any more
                     self._kept[one.lease, one.identity] = found[one.lease, one.identity] = known
+            if incident.unlisted is not None:
+                found |= self._explain_unlisted(incident, incident.unlisted)
         for place, (seq, change) in enumerate(recent if found else ()):
             recent[place] = (seq, found.get(_member(change), change))
         return sorted(found.values(), key=lambda change: change.at)
+
+    def _explain_unlisted(
+        self, incident: Incident, unlisted: Unlisted
+    ) -> dict[tuple[ObjectName, str], Change]:
+        found = {
+            key: msgspec.structs.replace(change, cause=incident.cause, incident=incident.id)
+            for key, change in self._kept.items()
+            if change.incident in (None, incident.id)
+            and change.cause is not incident.cause
+            and change.change in OF_A_CROWD
+            and unlisted.counts(change.kind, change.at)
+        }
+        self._kept |= found
+        return found
 
     def with_cause(self, change: Change) -> Change:
         """The change of history with the cause that is known here. For any thread."""

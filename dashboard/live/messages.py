@@ -128,7 +128,7 @@ def changes_message(
     }
     if incidents:
         message["incidents"] = [
-            incident_item(one, len(one.members)) | {"part_of": one.part_of} for one in incidents
+            incident_item(one, one.change_count) | {"part_of": one.part_of} for one in incidents
         ]
     return msgspec.json.encode(message).decode()
 

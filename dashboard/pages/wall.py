@@ -83,7 +83,7 @@ def _row(incident: Incident, bad: Sequence[Tracked], now: datetime) -> WallIncid
     return WallIncident(
         line=incident_line(incident, now),
         cause=said_cause(incident),
-        leases=counted(len(incident.leases), "Lease"),
+        leases=counted(incident.lease_count, "Lease"),
         phase=worst.value,
     )
 

@@ -135,9 +135,10 @@ def _line(incident: Incident, troubled: Mapping[ObjectName, Tracked], now: datet
 
 def _extent(incident: Incident, bad: Sequence[Tracked]) -> str:
     """`4 Leases, 3 of them without a holder now, 1 late`."""
-    said = [counted(len(incident.leases), "Lease")]
+    said = [counted(incident.lease_count, "Lease")]
     late = sum(lease.phase is Phase.LATE for lease in bad)
-    lost = len(bad) - late
+    unlisted = 0 if incident.unlisted is None else incident.unlisted.without
+    lost = len(bad) - late + unlisted
     said += [f"{lost:,} of them without a holder now"] if lost else []
     said += [f"{late:,} late"] if late else []
     return ", ".join(said)
@@ -166,12 +167,13 @@ def attention(
     going_on = [one for one in going_on if one.shown]  # what was planned asks for nothing
     going_on = _beside(going_on, flapping, troubled := list(_troubled(tracked, now)))
     covered = {key for incident in going_on for key in incident.leases}
+    crowds = [one.unlisted for one in going_on if one.unlisted is not None]
     alone = [(lease, how) for lease, how in flapping if lease.key not in covered]
     flappers = {lease.key for lease, _ in alone}
     groups: dict[tuple[Phase, Kind], list[Tracked]] = defaultdict(list)
     folded: dict[ObjectName, Tracked] = {}
     for lease in troubled:
-        if lease.key in covered:
+        if lease.key in covered or any(one.counts(lease.kind, lease.phase_since) for one in crowds):
             folded[lease.key] = lease
         elif lease.phase is not Phase.LATE or lease.key not in flappers:
             groups[lease.phase, lease.kind].append(lease)

@@ -117,7 +117,7 @@ def incident_line(incident: Incident, now: datetime) -> IncidentLine:
         css=_css(incident),
         length=age(((incident.ended or now) - incident.began).total_seconds()),
         since=incident.began.timestamp(),
-        leases=len(incident.leases),
+        leases=incident.lease_count,
         hosts=len(incident.hosts),
         worst="" if not gap else age(gap),
         worst_is_long=gap is not None and gap >= LONG_GAP_SECONDS,

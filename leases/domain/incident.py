@@ -5,6 +5,7 @@ from enum import StrEnum
 
 import msgspec
 
+from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 
 
@@ -63,6 +64,22 @@ class Member(msgspec.Struct, frozen=True):
     identity: str
 
 
+class Unlisted(msgspec.Struct, frozen=True):
+    """Changes of an incident that are too many to list: of heartbeats, in that time, by which they
+    ran out or came back, and which belong to no other incident.
+    """
+
+    since: datetime
+    until: datetime
+    leases: int
+    changes: int
+    without: int  # Leases of them that nobody holds
+
+    def counts(self, kind: Kind, at: datetime) -> bool:
+        """Whether a change of that kind of Lease, at that moment, may be one of them."""
+        return kind is Kind.HEARTBEAT and self.since <= at <= self.until
+
+
 class Standing(StrEnum):
     """Whether an incident was meant, and whether it left a Lease without a holder for too long."""
 
@@ -89,10 +106,19 @@ class Incident(msgspec.Struct, frozen=True, kw_only=True):
     evidence: tuple[Evidence, ...] = ()
     without: tuple[Source, ...] = ()  # what could not be read: it is missing from the evidence
     members: tuple[Member, ...] = ()
+    unlisted: Unlisted | None = None  # beside `leases` and `members`
     standing: Standing = Standing.UNPLANNED
     settled: bool = False  # later evidence no longer changes the cause
     # Set if it is withdrawn: the incident that its changes belong to now. It has no members then.
     part_of: str | None = None
+
+    @property
+    def lease_count(self) -> int:
+        return len(self.leases) + (0 if self.unlisted is None else self.unlisted.leases)
+
+    @property
+    def change_count(self) -> int:
+        return len(self.members) + (0 if self.unlisted is None else self.unlisted.changes)
 
     @property
     def planned(self) -> bool:

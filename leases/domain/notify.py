@@ -130,7 +130,7 @@ def message_of(
         began=incident.began,
         ended=incident.ended,
         leases=tuple(map(str, incident.leases[:MAX_NAMED])),
-        leases_total=len(incident.leases),
+        leases_total=incident.lease_count,
         hosts=incident.hosts[:MAX_NAMED],
         hosts_total=len(incident.hosts),
         worst_gap_seconds=incident.worst_gap_seconds,
@@ -223,7 +223,7 @@ def next_stage(incident: Incident, last: Message | None) -> Stage | None:
     if over:
         return Stage.OVER
     worse = _ORDER.index(gravity(incident)) > _ORDER.index(last.severity)
-    number = len(incident.leases)
+    number = incident.lease_count
     more = number >= max(2 * last.leases_total, last.leases_total + MORE_LEASES)
     return Stage.WORSENED if worse or more else None
 

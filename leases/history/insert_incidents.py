@@ -4,7 +4,7 @@ Every replica finds the same incidents under the same ids. Of two versions the n
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cache, partial
 from typing import Any
 
@@ -12,9 +12,18 @@ import msgspec
 from django.db import connection
 from msgspec.structs import replace
 
+from leases.domain.cause.node_groups import OF_A_CROWD
 from leases.domain.incident import Cause, Incident, Member
+from leases.domain.kind import Kind
 from leases.history import refused_rows
-from leases.history.database import execute_many, insert, moment, select, transaction_in_turn
+from leases.history.database import (
+    by_index,
+    execute_many,
+    insert,
+    moment,
+    select,
+    transaction_in_turn,
+)
 from leases.history.outbox import queue_messages
 from leases.history.rows import COLUMNS, Story, incident_values, story_of, to_change
 from leases.models import IncidentNote
@@ -28,6 +37,20 @@ _MARK = (
 _SETTLE = (
     "UPDATE leases_incident SET settled = TRUE, members = '[]', updated_at = %s "
     "WHERE cluster = %s AND incident = %s AND updated_at <= %s"
+)
+SWEPT_AT_ONCE = 2000  # changes of a sweep in one transaction
+MOMENT = timedelta(microseconds=1)
+_NEXT = (
+    "SELECT at FROM leases_change WHERE cluster = %s AND at >= %s AND at <= %s "  # noqa: S608
+    f"ORDER BY at, id LIMIT 1 OFFSET {SWEPT_AT_ONCE}"
+)
+_SWEEP = (
+    "UPDATE {table} SET cause = %s, incident = %s "  # noqa: S608
+    "WHERE cluster = %s AND at >= %s AND at <= %s "
+    f"AND kind = '{Kind.HEARTBEAT}' "
+    f"AND change IN ({', '.join(repr(str(one)) for one in sorted(OF_A_CROWD))}) "
+    "AND (incident IS NULL OR (incident = %s AND cause <> %s) OR incident IN "
+    "(SELECT incident FROM leases_incident WHERE cluster = %s AND part_of = %s))"
 )
 _KEY = ("cluster", "incident")
 Name = tuple[str, str, str]  # of a change: namespace and name of its Lease, identity
@@ -48,6 +71,22 @@ class CauseMark(msgspec.Struct, frozen=True):
     incident: str
 
 
+class Sweep(msgspec.Struct):
+    """Marks the changes of an incident that are too many to list, some in each transaction.
+
+    They are those of heartbeats that ran out or came back in that time, of no other incident.
+    """
+
+    incident: str
+    cause: Cause
+    since: datetime  # what is before it is marked
+    until: datetime
+
+    @property
+    def is_done(self) -> bool:
+        return self.since > self.until
+
+
 class IncidentBatch(msgspec.Struct, frozen=True):
     """What one transaction writes, after the changes it names."""
 
@@ -55,6 +94,7 @@ class IncidentBatch(msgspec.Struct, frozen=True):
     reviewed: tuple[Reviewed, ...]
     marks: tuple[CauseMark, ...]
     own: frozenset[str] = frozenset()  # ids of incidents that this process reported
+    sweep: Sweep | None = None
     settled: tuple[Reviewed, ...] = ()  # written before; since then only settled, and over
 
 
@@ -85,7 +125,10 @@ def write_batch_of_incidents(batch: IncidentBatch) -> list[refused_rows.RefusedV
         queue_messages(batch.cluster, [(one.incident, one.at) for one in reviewed])
         marks = [replace(one, incident=same.get(one.incident, one.incident)) for one in batch.marks]
         refused_rows.write_all_but_refused(marks, partial(write_marks, batch.cluster), refuse_mark)
+        marked_until = None if batch.sweep is None else sweep_some(batch.cluster, batch.sweep, same)
         new = refused_rows.set_aside(refused)
+    if batch.sweep is not None and marked_until is not None:
+        batch.sweep.since = marked_until + MOMENT
     refused_rows.log(new)
     return new
 
@@ -170,6 +213,20 @@ def write_marks(cluster: str, marks: Iterable[CauseMark]) -> None:
         for key in (one.member.lease,)
     ]
     execute_many(_MARK, rows)
+
+
+def sweep_some(cluster: str, sweep: Sweep, same: dict[str, str]) -> datetime:
+    """Mark the next changes of a sweep. Returns up to when they are marked."""
+    time = connection.ops.adapt_datetimefield_value
+    since, until = time(sweep.since), time(sweep.until)
+    number = same.get(sweep.incident, sweep.incident)
+    found = select(_NEXT, [cluster, since, until])
+    end = moment(found[0][0]) if found else sweep.until
+    cause = sweep.cause.value
+    named = [cause, number, cluster, since, time(end), number, cause, cluster, number]
+    with connection.cursor() as cursor:
+        cursor.execute(_SWEEP.format(table=by_index("change_by_time")), named)
+    return end
 
 
 def _stories(

@@ -15,6 +15,7 @@ from leases.domain.incident import (
     Member,
     Source,
     Standing,
+    Unlisted,
 )
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
@@ -138,6 +139,7 @@ story_of = msgspec.json.Decoder(Story).decode  # of a row's column
 _evidence = msgspec.json.Decoder(tuple[Evidence, ...]).decode
 _sources = msgspec.json.Decoder(tuple[Source, ...]).decode
 _members = msgspec.json.Decoder(tuple[tuple[str, str, str], ...]).decode
+_unlisted = msgspec.json.Decoder(Unlisted).decode
 _texts = msgspec.json.Decoder(tuple[str, ...]).decode
 
 
@@ -170,7 +172,7 @@ def incident_values(
         "updated_at": time(updated_at),
         "settled": incident.settled,
         "worst_gap_seconds": incident.worst_gap_seconds,
-        "changes": len(incident.members),
+        "changes": incident.change_count,
         "writer": to_stored(incident.writer),
         "standing": incident.standing.value,
         "shown": incident.shown,
@@ -181,6 +183,7 @@ def incident_values(
         "evidence": as_text(incident.evidence),
         "without": as_text(incident.without),
         "members": as_text([(*_names(one.lease), one.identity) for one in members]),
+        "unlisted": "" if incident.unlisted is None else as_text(incident.unlisted),
         "story": as_text(story),
     }
 
@@ -210,6 +213,7 @@ def to_incident(row: IncidentRecord, *, members: bool = False) -> Incident:
         )
         if members
         else (),
+        unlisted=_unlisted(row.unlisted) if row.unlisted else None,
         standing=Standing(row.standing),
         settled=row.settled,
         part_of=row.part_of or None,

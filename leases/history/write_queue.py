@@ -9,6 +9,7 @@ restart skip them.
 import logging
 from collections import deque
 from collections.abc import Callable, Iterable
+from datetime import timedelta
 from itertools import islice
 
 from msgspec.structs import replace
@@ -17,7 +18,7 @@ from leases.domain.change import Change
 from leases.domain.incident import Incident, Member
 from leases.domain.lease import ObjectName
 from leases.domain.split_dict import SplitDict
-from leases.history.insert_incidents import CauseMark, IncidentBatch, Reviewed
+from leases.history.insert_incidents import CauseMark, IncidentBatch, Reviewed, Sweep
 
 MAX_WAITING = 500_000  # changes; the first list of a large cluster makes 130,000 at once
 _WAY_OUT = "Make room on the disk or repair the database: waiting changes are written then."
@@ -67,6 +68,7 @@ INCIDENTS_PER_WRITE = 50
 SETTLED_PER_WRITE = 500
 MARKS_PER_WRITE = 500
 MAX_OWN = 10_000
+SWEPT_AGAIN = timedelta(seconds=30)  # a change may be written after one that is newer
 COPIES_PER_WRITE = 2000  # changes read for the stories, unless one incident has more
 
 
@@ -79,6 +81,7 @@ class IncidentQueue:
         self._reviewed: dict[str, Reviewed] = {}
         self._settled: dict[str, Reviewed] = {}  # as written before, but settled and over
         self._marks: dict[Member, CauseMark] = {}
+        self._sweeps: dict[str, Sweep] = {}  # of incidents that do not list all their changes
         self._known: dict[str, Incident] = {}  # that may change, as reported last
         self._own: dict[str, None] = {}  # ids that this process reported lately
         self._lost = False
@@ -88,6 +91,7 @@ class IncidentQueue:
         for incident in incidents:
             self._known[incident.id] = incident
             self._own[incident.id] = None
+            self._sweep(incident, None)
             for member in unmarked.intersection(incident.members):
                 self._marks[member] = CauseMark(member, incident.cause, incident.id)
 
@@ -106,6 +110,7 @@ class IncidentQueue:
         over = incident.settled and incident.ended is not None
         if not (incident.part_of or over):
             self._known[incident.id] = incident
+        self._sweep(incident, known)
         waits = incident.id in self._reviewed
         if over and not waits and known is not None and replace(known, settled=True) == incident:
             self._settled[incident.id] = reviewed
@@ -122,9 +127,25 @@ class IncidentQueue:
             if member not in marked:
                 self._marks[member] = CauseMark(member, incident.cause, incident.id)
 
+    def _sweep(self, incident: Incident, known: Incident | None) -> None:
+        """Mark the changes that are not listed: those that are new, all where the cause is new."""
+        unlisted = incident.unlisted
+        if unlisted is None:
+            self._sweeps.pop(incident.id, None)
+            return
+        since, waits = unlisted.since, self._sweeps.get(incident.id)
+        if known is not None and known.unlisted is not None:
+            if known.unlisted == unlisted and known.cause is incident.cause:
+                return
+            if known.cause is incident.cause and not incident.settled:
+                since = max(since, known.unlisted.until - SWEPT_AGAIN)
+                since = since if waits is None else min(since, waits.since)
+        self._sweeps[incident.id] = Sweep(incident.id, incident.cause, since, unlisted.until)
+
     def take(self) -> IncidentBatch | None:
         """Take what fits into one transaction; None: nothing waits."""
-        if not (self._reviewed or self._settled or self._marks):
+        self._sweeps = {number: one for number, one in self._sweeps.items() if not one.is_done}
+        if not (self._reviewed or self._settled or self._marks or self._sweeps):
             return None
         taken: list[Reviewed] = []
         copies = 0
@@ -141,9 +162,9 @@ class IncidentQueue:
         marks = tuple(islice(self._marks.values(), MARKS_PER_WRITE))
         for mark in marks:
             del self._marks[mark.member]
-        return IncidentBatch(
-            self._cluster, tuple(taken), marks, own=frozenset(self._own), settled=settled
-        )
+        sweep = None if self._marks else next(iter(self._sweeps.values()), None)
+        own = frozenset(self._own)
+        return IncidentBatch(self._cluster, tuple(taken), marks, own, sweep, settled)
 
 
 CHANGES_PER_WRITE = 500  # few enough that neither the event loop nor another writer waits long

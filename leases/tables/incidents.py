@@ -33,6 +33,8 @@ class IncidentRecord(models.Model):
     evidence = models.TextField(default="[]")
     without = models.TextField(default="[]")
     members = models.TextField(default="[]")  # while it may change
+    # How many are not listed (leases.domain.incident.Unlisted); "": all are.
+    unlisted = models.TextField(default="", db_default="")
     story = models.TextField(default="[]")  # copies of its first changes: they outlive the rows
 
     class Meta:

@@ -13,7 +13,6 @@ from leases.domain.change import Change, ChangeType
 from leases.domain.incident import Incident
 from leases.domain.kind import Kind
 from leases.domain.lease import Lease, LeaseSpec, ObjectMeta, ObjectName
-from leases.domain.phase import Phase
 from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Tracked, Update
 from leases.tracking.tracker import Tracker
@@ -202,7 +201,7 @@ class Board:
     def _review(self) -> None:
         now = after(self.now)
         hearts = self.store.counts().get(Kind.HEARTBEAT, {})
-        self.casebook.count(sum(hearts.values()), hearts.get(Phase.EXPIRED, 0))
+        self.casebook.count(sum(hearts.values()))
         for question in self.casebook.questions(now):
             self.casebook.learn(self._answers(question, now))
         for incident in self.casebook.review(now):

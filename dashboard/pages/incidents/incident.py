@@ -136,6 +136,7 @@ def _tables(
         "pager": links.pager(page, len(affected)),
         "changes": [change_line(_bare(change), now) for change in story[lines]],
         "change_count": stored.changes,
+        "unlisted": stored.incident.lease_count - len(stored.incident.leases),
         "unstored": stored.changes - len(story),
         "changes_of": (lines.start + 1, min(last, len(story)), len(story)),
         "earlier_changes": (
@@ -168,7 +169,7 @@ def _facts(one: Incident, affected: Sequence[AffectedLease], as_of: datetime) ->
         "gap": age(gap) if gap else "none",
         "gap_is_long": gap >= LONG_GAP_SECONDS,
         "gap_of": worst.key.name if worst and longest > gap - _SAME else "",
-        "leases": len(one.leases),
+        "leases": one.lease_count,
         "kinds": listed(said) if complete else "",
         "hosts": len(one.hosts),
         "host_names": listed([shortened(visible(host), 40) for host in one.hosts], 2),

@@ -254,6 +254,7 @@ def no_incident(watched: WatchedCluster, now: datetime) -> Calm:
 FIELDS = (
     "id", "cluster", "cause", "confidence", "sentence", "began", "ended", "leases", "hosts",
     "writer", "worst_gap_seconds", "changes", "evidence", "settled", "planned", "overran",
+    "lease_count",
 )  # fmt: skip
 
 
@@ -278,6 +279,7 @@ def incident_item(incident: Incident, changes: int) -> dict[str, Any]:
         "settled": incident.settled,
         "planned": incident.planned,
         "overran": incident.standing is Standing.OVERRAN,
+        "lease_count": incident.lease_count,  # more than `leases` lists where they are very many
     }
 
 

@@ -97,7 +97,7 @@ def _facts(incident: Incident, url: str, now: datetime) -> list[str]:
             else f"went on up to {_moment(now)}, for {length}",
         ),
         ("Longest time without a holder", age(gap) if gap else "none"),
-        ("Leases", f"{len(incident.leases):,}"),
+        ("Leases", f"{incident.lease_count:,}"),
         ("Hosts", _list(incident.hosts)),
         ("Written by", code(incident.writer) if incident.writer else ""),
         ("Page", f"<{url}>"),

@@ -20,7 +20,6 @@ from leases.domain.cause.clue import Clue
 from leases.domain.cause.facts import Fact, Question
 from leases.domain.incident import Incident, Standing
 from leases.domain.kind import Kind
-from leases.domain.phase import Phase
 from leases.history.find_incidents import open_incidents, unexplained_changes
 from leases.history.insert_incidents import Reviewed
 from leases.history.recorder import Recorder
@@ -125,7 +124,7 @@ class Incidents:
             self._casebook.restore(self._open.values())
         self._wake.clear()
         hearts = self._cluster.store.counts().get(Kind.HEARTBEAT, {})
-        self._casebook.count(sum(hearts.values()), hearts.get(Phase.EXPIRED, 0))
+        self._casebook.count(sum(hearts.values()))
         await self._read_updates()
         now = self._clock()
         # In a thread: that of an incident of thousands of Leases takes long.

@@ -8,28 +8,27 @@ from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 from itertools import count
 
-import msgspec
-
 from leases.domain.cause.clue import (
     Clue,
     Episode,
     LateRenewal,
     UsualWriters,
-    contender,
     opens,
     remember,
 )
 from leases.domain.cause.facts import Break, Fact, Knowledge, Question
+from leases.domain.cause.going_on import SETTLED_AFTER, GoingOn
 from leases.domain.cause.groups import (
     ReportedAs,
     given_up,
     grouped,
     incident_id,
     incident_of,
+    with_the_crowd,
     withdrawn,
 )
 from leases.domain.cause.inquiry import Inquiries
-from leases.domain.cause.node_groups import Census
+from leases.domain.cause.node_groups import Crowd
 from leases.domain.cause.rules.api import api_trouble
 from leases.domain.cause.rules.handover import by_shape, scaled_down, stopped
 from leases.domain.cause.rules.place import drained, evicted, heartbeat, node_down
@@ -42,132 +41,6 @@ from leases.domain.incident import Cause, Confidence, Incident, Source
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.watched_times import Connection, MissedTime
-
-_replace = msgspec.structs.replace
-
-
-MAX_KEPT = 5000
-_ENDS = frozenset(
-    {
-        ChangeType.ACQUIRED, ChangeType.TAKEN_OVER, ChangeType.RECOVERED, ChangeType.CREATED,
-        ChangeType.RESTARTED, ChangeType.REPLACED,
-    }
-)  # fmt: skip
-_GOES_ON = frozenset({ChangeType.EXPIRED, ChangeType.RELEASED, ChangeType.DELETED})
-
-
-class GoingOn:
-    """Each waits for somebody to hold its Leases again."""
-
-    def __init__(self) -> None:
-        self._incidents: dict[str, Incident] = {}
-        self._open: dict[str, set[ObjectName]] = {}  # the Leases that nobody holds yet
-        self._of: dict[ObjectName, str] = {}
-        self._news: dict[str, Incident] = {}
-        self._cut: dict[str, datetime] = {}
-
-    def keep(self, incident: Incident, still_open: set[ObjectName]) -> None:
-        """Wait for the end of an incident."""
-        while len(self._incidents) >= MAX_KEPT:
-            self._forget(next(iter(self._incidents)))
-        self._incidents[incident.id] = incident
-        self._open[incident.id] = still_open
-        for key in still_open:
-            self._of[key] = incident.id
-
-    def restore(self, incidents: Iterable[Incident]) -> None:
-        for incident in incidents:
-            if incident.ended is None or not incident.settled:
-                self.keep(incident, _still_open(incident))
-
-    def incidents(self) -> list[Incident]:
-        return [one for one in self._incidents.values() if one.ended is None]
-
-    def takes(self, clue: Clue) -> bool:
-        """Add a change to the incident that its Lease is part of. Returns whether it is any."""
-        number = self._of.get(clue.key)
-        change = clue.change
-        if number is None or change.change not in _ENDS | _GOES_ON:
-            return False
-        if number in self._cut and change.change in _ENDS:
-            self._is_over(number, clue.key)
-            return False
-        incident = self._incidents[number]
-        member = clue.member
-        if member in incident.members:
-            return True
-        gap = max(incident.worst_gap_seconds or 0.0, change.gap_seconds or 0.0) or None
-        incident = _replace(incident, members=(*incident.members, member), worst_gap_seconds=gap)
-        winner = contender(change.holder)
-        if incident.cause is Cause.CRASH and winner is not None and winner.host in incident.hosts:
-            sentence = f"{incident.sentence}; it was started anew"
-            incident = _replace(incident, cause=Cause.RESTART_IN_PLACE, sentence=sentence)
-        if change.change in _ENDS or change.change is ChangeType.DELETED:
-            del self._of[clue.key]
-            self._open[number].discard(clue.key)
-            if not self._open[number]:
-                incident = _replace(incident, ended=change.at)
-        self._incidents[number] = self._news[number] = incident
-        return True
-
-    def cut(self, at: datetime) -> None:
-        """What comes after that moment belongs to none of them: each ended then, or goes on."""
-        self._cut |= {number: at for number, one in self._incidents.items() if one.began <= at}
-
-    def _is_over(self, number: str, key: ObjectName) -> None:
-        """A Lease of it has a holder again, after a time that nobody can tell about."""
-        del self._of[key]
-        self._open[number].discard(key)
-        if not self._open[number]:
-            one = _replace(self._incidents[number], ended=self._cut[number])
-            self._incidents[number] = self._news[number] = one
-
-    def review(self, now: datetime) -> list[Incident]:
-        """Return what changed, and settle what an earlier run left."""
-        for number, one in list(self._incidents.items()):
-            if not one.settled and now - (one.ended or one.began) >= SETTLED_AFTER:
-                # One that flapped at the stop has no Lease whose holder would end it.
-                ended = one.ended if self._open[number] else one.ended or now
-                settled = _replace(one, settled=True, ended=ended)
-                self._incidents[number] = self._news[number] = settled
-        news = list(self._news.values())
-        self._news.clear()
-        for incident in news:
-            if incident.settled and incident.ended is not None:
-                self._forget(incident.id)
-        return news
-
-    def next_review(self) -> datetime | None:
-        waiting = [
-            (one.ended or one.began) + SETTLED_AFTER
-            for one in self._incidents.values()
-            if not one.settled
-        ]
-        return min(waiting, default=None)
-
-    def _forget(self, number: str) -> None:
-        del self._incidents[number]
-        self._cut.pop(number, None)
-        for key in self._open.pop(number):
-            if self._of.get(key) == number:
-                del self._of[key]
-
-
-def _still_open(incident: Incident) -> set[ObjectName]:
-    """Return the Leases that nobody held when the incident was stored.
-
-    An identity has the word of its change after the uid; `term` is also a release, which stands
-    alone as long as nobody has acquired.
-    """
-    if incident.ended is not None:
-        return set()
-    words: dict[ObjectName, list[str]] = {}
-    for member in incident.members:
-        words.setdefault(member.lease, []).append(f"{member.identity} ".split(" ")[1])
-    return {
-        key for key, seen in words.items() if seen[-1] in ("expired", "deleted") or seen == ["term"]
-    }
-
 
 Rule = Callable[[Scene], Verdict | None]
 
@@ -228,7 +101,6 @@ def _unknown(scene: Scene) -> Verdict:
     return possible(Cause.UNKNOWN, f"{scene.lease} was {word} at {at}: nothing tells why")
 
 
-SETTLED_AFTER = timedelta(seconds=120)
 # Incidents that are not certain are reported after this time: what belongs together comes soon.
 FIRST_REPORTED_AFTER = timedelta(seconds=2)
 BETWEEN_REVIEWS = timedelta(seconds=1)
@@ -236,6 +108,11 @@ BETWEEN_REVIEWS = timedelta(seconds=1)
 LOOK_AGAIN = tuple(timedelta(seconds=seconds) for seconds in (2, 26, 31))
 EPISODES_A_SECOND = 300
 MAX_EPISODES = 5000
+MAX_LISTED = 4000  # heartbeats that ran out; the others that do are counted
+
+
+def _is_lost_heartbeat(episode: Episode) -> bool:
+    return episode.kind is Kind.HEARTBEAT and episode.opening is ChangeType.EXPIRED
 
 
 class Casebook:
@@ -257,7 +134,8 @@ class Casebook:
         self._going_on = GoingOn()
         self._times: list[tuple[datetime, int, int]] = []
         self._serial = count()
-        self._census = Census()
+        self._crowd = Crowd()
+        self._crowd_is_new = False
         self._dirty = False
         self._reviewed_at: datetime | None = None
         self._writers = UsualWriters()
@@ -278,10 +156,13 @@ class Casebook:
             if episode.kind is Kind.HEARTBEAT and not episode.open:
                 self._node_came_back(episode, change.observed_at)
             return
-        if self._going_on.takes(clue):
-            self._dirty = True
+        if self._crowd.takes(clue) or self._going_on.takes(clue):
+            self._dirty = self._crowd_is_new = True
             return
-        if opens(clue):
+        if self._crowd.begins(clue, MAX_LISTED):
+            self._crowd.add(clue)
+            self._dirty = self._crowd_is_new = True
+        elif opens(clue):
             self._open(Episode(clue))
         elif change.change is ChangeType.CREATED and not change.inferred:
             remember(self._births, key, clue)
@@ -295,10 +176,9 @@ class Casebook:
         if found is not None:
             self._judge_again(found)
 
-    def count(self, heartbeats: int, silent: int) -> None:
-        """Note how many heartbeats the cluster has, and how many have expired."""
-        earlier = self._census.silent if self._episodes else 0
-        self._census = Census(heartbeats, max(silent, earlier))
+    def count(self, heartbeats: int) -> None:
+        """Note how many heartbeats the cluster has."""
+        self._crowd.heartbeats = heartbeats
 
     def missed(self, missed: MissedTime) -> None:
         """Nobody watched in that time, or more is known of it now."""
@@ -310,6 +190,7 @@ class Casebook:
     def _end_before(self, at: datetime) -> None:
         """What went on when the Lease API stood still takes nothing that comes after."""
         self._going_on.cut(at)
+        self._crowd.cut(at)
         for episode in self._latest.values():
             if episode.open and episode.last.change.at <= at:
                 episode.cut_at = episode.cut_at or at
@@ -366,8 +247,16 @@ class Casebook:
                 self._judged.pop(number, None)
         known = self._judged
         judged = [known.get(key) or self._judge(one, now) for key, one in self._episodes.items()]
-        groups = grouped(judged, self._known.breaks, self._census)
-        news = [one for group in groups for one in self._report(group, now)]
+        if self._crowd_is_new:
+            self._crowd_is_new = False
+            heapq.heappush(self._times, (now + SETTLED_AFTER, next(self._serial), 0))
+        groups = grouped(judged, self._known.breaks, self._crowd)
+        crowded, crowd = with_the_crowd(groups, self._crowd), self._crowd
+        news = [
+            one
+            for group in groups
+            for one in self._report(group, crowd if group is crowded else None, now)
+        ]
         news += self._withdraw({group.episodes[0].number for group in groups}, groups)
         return news + self._going_on.review(now)
 
@@ -411,14 +300,13 @@ class Casebook:
 
     def _open(self, episode: Episode) -> None:
         if len(self._episodes) >= MAX_EPISODES:
-            if episode.kind is Kind.HEARTBEAT and self._census.silent >= MAX_EPISODES:
-                return  # one of very many that fell silent at once: they are counted, not listed
             self._drop(next(iter(self._episodes.values())))
         birth = self._births.pop(episode.key, None)
         is_lock = episode.kind in (Kind.LOCK, Kind.UNKNOWN)
         if birth is not None and is_lock and episode.opening is ChangeType.DELETED:
             episode.begin_with(birth)
         self._episodes[id(episode)] = episode
+        self._crowd.listed += _is_lost_heartbeat(episode)
         self._latest[episode.key] = episode
         now = episode.last.change.observed_at
         self._inquiries.open(episode, now)
@@ -466,12 +354,12 @@ class Casebook:
                 self._about.setdefault(name, set()).add(number)
         return judged
 
-    def _report(self, group: Group, now: datetime) -> list[Incident]:
+    def _report(self, group: Group, crowd: Crowd | None, now: datetime) -> list[Incident]:
         number = group.episodes[0].number
         reported_as = self._reported_as.get(number)
-        if reported_as is not None and reported_as.still_holds(group, now):
+        if reported_as is not None and reported_as.still_holds(group, crowd, now):
             return []
-        reported_as = ReportedAs.of(group, SETTLED_AFTER)
+        reported_as = ReportedAs.of(group, crowd, SETTLED_AFTER)
         settled = now >= reported_as.settles_at
         episodes = [one.episode for one in group.episodes]
         for one in episodes:
@@ -484,10 +372,13 @@ class Casebook:
             return []
         without = self._inquiries.without(episodes, group.verdict, now)
         incident = incident_of(
-            self._cluster, number, group, without=without, settled=settled, now=now
+            self._cluster, number, group, crowd, without=without, settled=settled, now=now
         )
         self._reported[number], self._reported_as[number] = incident, reported_as
         if settled:
+            if crowd is not None:
+                self._crowd = Crowd(crowd.heartbeats)
+                self._crowd.listed = crowd.listed
             self._settle(episodes, incident)
         return [] if incident == known else [incident]
 
@@ -516,12 +407,13 @@ class Casebook:
         self._reported_as.pop(incident.id, None)
         self._spent.pop(incident.id, None)
         still_open = {one.key for one in episodes if one.ended_at is None}
-        if still_open:
+        if still_open or (incident.unlisted is not None and incident.unlisted.without):
             self._going_on.keep(incident, still_open)
 
     def _drop(self, episode: Episode) -> None:
         number = id(episode)
-        self._episodes.pop(number, None)
+        if self._episodes.pop(number, None) is not None:
+            self._crowd.listed -= _is_lost_heartbeat(episode)
         self._judged.pop(number, None)
         self._incident_of.pop(number, None)
         self._inquiries.close(episode)

@@ -13,11 +13,12 @@ import msgspec
 from leases.domain.cause.clue import Clue, Episode, is_human_writer
 from leases.domain.cause.facts import Break
 from leases.domain.cause.node_groups import (
-    NOT_COUNTED,
-    Census,
+    NO_CROWD,
+    Crowd,
     cut_off_nodes,
     dead_nodes,
     drains,
+    hearts_of,
     series,
 )
 from leases.domain.cause.outages import outages, unwatched
@@ -33,7 +34,15 @@ from leases.domain.cause.scene import (
     span,
 )
 from leases.domain.change import ChangeType
-from leases.domain.incident import Cause, Confidence, Evidence, Incident, Source, Standing
+from leases.domain.incident import (
+    Cause,
+    Confidence,
+    Evidence,
+    Incident,
+    Source,
+    Standing,
+    Unlisted,
+)
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 
@@ -215,14 +224,15 @@ def rolling(left: list[Judged]) -> list[Group]:
 
 
 def grouped(
-    judged: Iterable[Judged], breaks: Iterable[Break] = (), census: Census = NOT_COUNTED
+    judged: Iterable[Judged], breaks: Iterable[Break] = (), crowd: Crowd = NO_CROWD
 ) -> list[Group]:
     """Return the incidents that these episodes are. `breaks`: the times that nobody watched."""
     left = sorted(judged, key=lambda one: (one.at, one.episode.key))
     groups: list[Group] = []
     claims = (
-        outages, unwatched, partial(cut_off_nodes, census=census), dead_nodes, drains, storms,
-        rolling, partial(flapping, breaks=breaks), bursts, one_process, series,
+        partial(outages, crowd=crowd), unwatched, partial(cut_off_nodes, crowd=crowd),
+        partial(dead_nodes, crowd=crowd), drains, storms, rolling,
+        partial(flapping, breaks=breaks), bursts, one_process, series,
     )  # fmt: skip
     for claim in claims:
         found = claim(left)
@@ -245,14 +255,21 @@ class ReportedAs(msgspec.Struct, frozen=True):
     verdict: Verdict
     serials: list[int]  # of the judgements
     settles_at: datetime
+    unlisted: Unlisted | None = None
 
     @classmethod
-    def of(cls, group: Group, settled_after: timedelta) -> ReportedAs:
-        settles_at = max(one.changed_at for one in group.episodes) + settled_after
-        return cls(group.verdict, [one.serial for one in group.episodes], settles_at)
+    def of(cls, group: Group, crowd: Crowd | None, settled_after: timedelta) -> ReportedAs:
+        changed_at = max(one.changed_at for one in group.episodes)
+        if crowd is not None:
+            changed_at = max(changed_at, crowd.changed_at)
+        serials = [one.serial for one in group.episodes]
+        unlisted = None if crowd is None else crowd.unlisted
+        return cls(group.verdict, serials, changed_at + settled_after, unlisted)
 
-    def still_holds(self, group: Group, now: datetime) -> bool:
+    def still_holds(self, group: Group, crowd: Crowd | None, now: datetime) -> bool:
         if now >= self.settles_at or [one.serial for one in group.episodes] != self.serials:
+            return False
+        if self.unlisted is not (None if crowd is None else crowd.unlisted):
             return False
         old, new = self.verdict, group.verdict
         return old is new or _said(old) == _said(new)
@@ -303,10 +320,18 @@ def _overran(episode: Episode, now: datetime) -> bool:
     return gap > episode.duration
 
 
+def with_the_crowd(groups: list[Group], crowd: Crowd) -> Group | None:
+    """Return the group that the heartbeats belong to that are not listed."""
+    if crowd.unlisted is None:
+        return None
+    return next((one for one in groups if crowd.number_with(hearts_of(one.episodes))), None)
+
+
 def incident_of(
     cluster: str,
     number: str,
     group: Group,
+    crowd: Crowd | None = None,
     *,
     without: tuple[Source, ...],
     settled: bool,
@@ -324,6 +349,10 @@ def incident_of(
     if verdict.cause is Cause.FLAPPING and not settled:  # until it holds: another loss may follow
         ended = [None]
     gaps = [one.gap_seconds for one in episodes if one.gap_seconds is not None]
+    unlisted = None if crowd is None else crowd.unlisted
+    if crowd is not None and unlisted is not None:
+        gaps += [crowd.worst_gap_seconds] if crowd.worst_gap_seconds else []
+        ended.append(None if unlisted.without else unlisted.until)
     evidence = verdict.evidence or (Evidence(verdict.sentence, Source.LEASES),)
     return Incident(
         id=number,
@@ -340,6 +369,7 @@ def incident_of(
         evidence=tuple(dict.fromkeys(evidence))[:MAX_EVIDENCE],
         without=without,
         members=tuple(clue.member for clue in clues),
+        unlisted=unlisted,
         standing=standing_of(group, now),
         settled=settled,
     )
@@ -347,7 +377,7 @@ def incident_of(
 
 def withdrawn(incident: Incident, heir: str) -> Incident:
     """Return an incident that turned out to be part of another."""
-    return msgspec.structs.replace(incident, members=(), settled=True, part_of=heir)
+    return msgspec.structs.replace(incident, members=(), unlisted=None, settled=True, part_of=heir)
 
 
 def given_up(incident: Incident) -> Incident:

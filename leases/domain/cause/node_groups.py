@@ -1,11 +1,12 @@
 """Group what one dead node, or several, took with them, and what a drain moved."""
 
 from collections import defaultdict
-from datetime import datetime, timedelta
-from typing import NamedTuple
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
 
 from msgspec.structs import replace
 
+from leases.domain.cause.clue import Clue
 from leases.domain.cause.scene import (
     Group,
     Judged,
@@ -18,8 +19,9 @@ from leases.domain.cause.scene import (
     span,
 )
 from leases.domain.change import ChangeType
-from leases.domain.incident import Cause, Confidence, Evidence, Source
+from leases.domain.incident import Cause, Confidence, Evidence, Source, Unlisted
 from leases.domain.kind import Kind
+from leases.domain.lease import ObjectName
 
 NODE_GAP = timedelta(seconds=60)
 MANY_NODES = 5
@@ -32,31 +34,95 @@ _ON_A_NODE = (
 )  # fmt: skip
 
 
-class Census(NamedTuple):
-    """How many heartbeats a cluster has, and how many of them have expired."""
+# How a heartbeat that ran out goes on. The SQL of `leases.history.insert_incidents` reads it too.
+GOES_ON = frozenset(
+    {
+        ChangeType.RECOVERED, ChangeType.TAKEN_OVER, ChangeType.RESTARTED, ChangeType.ACQUIRED,
+        ChangeType.DELETED,
+    }
+)  # fmt: skip
+OF_A_CROWD = GOES_ON | {ChangeType.EXPIRED}
 
-    heartbeats: int = 0
-    silent: int = 0
+
+class Crowd:
+    """The heartbeats of a cluster that ran out together and are too many to list."""
+
+    def __init__(self, heartbeats: int = 0) -> None:
+        self.heartbeats = heartbeats  # that the cluster has
+        self.listed = 0  # episodes of heartbeats that ran out and are listed
+        self.changed_at = datetime.min.replace(tzinfo=UTC)  # our clock
+        self.worst_gap_seconds = 0.0
+        self.names: dict[ObjectName, bool] = {}  # whether nobody holds it
+        self.unlisted: Unlisted | None = None
+
+    @property
+    def number(self) -> int:
+        return len(self.names)
+
+    def begins(self, clue: Clue, most: int) -> bool:
+        """Whether this heartbeat ran out after so many others that it is not listed."""
+        change = clue.change
+        ran_out = change.change is ChangeType.EXPIRED and change.kind is Kind.HEARTBEAT
+        return ran_out and self.listed >= most
+
+    def takes(self, clue: Clue) -> bool:
+        """Add how one of them goes on. Returns whether it is any."""
+        if clue.change.change not in GOES_ON or not self.names.get(clue.key):
+            return False
+        self.add(clue)
+        return True
+
+    def add(self, clue: Clue) -> None:
+        change = clue.change
+        self.names[clue.key] = is_open = change.change is ChangeType.EXPIRED
+        self.changed_at = change.observed_at
+        self.worst_gap_seconds = max(self.worst_gap_seconds, change.gap_seconds or 0.0)
+        known = self.unlisted or Unlisted(change.at, change.at, 0, 0, 0)
+        self.unlisted = one_more(known, change.at, leases=self.number, opened=1 if is_open else -1)
+
+    def cut(self, at: datetime) -> None:
+        """What comes after that moment is none of theirs: each that went on ended then."""
+        known = self.unlisted
+        if known is not None and known.since <= at:
+            self.names = dict.fromkeys(self.names, False)
+            self.unlisted = replace(known, without=0, until=max(at, known.until))
+
+    def number_with(self, hearts: Iterable[Judged]) -> int:
+        """Return how many belong to a group with these heartbeats, the one that has most: or 0."""
+        lost = sum(one.episode.opening is ChangeType.EXPIRED for one in hearts)
+        return self.number if 2 * lost > self.listed else 0
 
 
-NOT_COUNTED = Census()
+def one_more(known: Unlisted, at: datetime, *, leases: int, opened: int) -> Unlisted:
+    """Return what is not listed with one more change."""
+    without = max(0, known.without + opened)
+    since, until = min(known.since, at), max(known.until, at)
+    return Unlisted(since, until, leases, known.changes + 1, without)
 
 
-def cut_off_nodes(left: list[Judged], census: Census) -> list[Group]:
+NO_CROWD = Crowd()
+
+
+def cut_off_nodes(left: list[Judged], crowd: Crowd) -> list[Group]:
     """Nearly all nodes fell silent while others went on: what lies between them and the API did."""
     many = _many_nodes([one for one in left if _is_lost_heartbeat(one)])
-    number = max(len(many), census.silent)
-    if not many or number < NEARLY_ALL * census.heartbeats or not census.heartbeats:
+    number = len(many) + crowd.number_with(many)
+    if not many or number < NEARLY_ALL * crowd.heartbeats or not crowd.heartbeats:
         return []
     by_node = _by_node(left)
     hearts = {one.episode.key.name: one for one in many}
     on_them = [
         one for name, heart in hearts.items() for one in by_node[name] if _died_with(one, heart)
     ]
+    if number > len(many):
+        nodes = {key.name for key in crowd.names} - hearts.keys()
+        on_them += [
+            one for name in nodes & by_node.keys() for one in by_node[name] if _ran_out(one, many)
+        ]
     since = min(one.lost_at for one in many)
     within = span((max(one.lost_at for one in many) - since).total_seconds())
     sentence = (
-        f"{number:,} of {census.heartbeats:,} heartbeats stopped within {within} from "
+        f"{number:,} of {crowd.heartbeats:,} heartbeats stopped within {within} from "
         f"{clock(since)} on, while others went on: what lies between these nodes and the API failed"
     )
     if number > len(many):
@@ -67,7 +133,15 @@ def cut_off_nodes(left: list[Judged], census: Census) -> list[Group]:
     return together or [Group(tuple(many), verdict, tuple(hearts))]
 
 
-def dead_nodes(left: list[Judged]) -> list[Group]:
+def _ran_out(one: Judged, many: list[Judged]) -> bool:
+    """Whether an election of a node that is not listed was lost when they fell silent."""
+    if one.episode.opening is not ChangeType.EXPIRED:
+        return False
+    since, until = min(one.lost_at for one in many), max(_death(one)[1] for one in many)
+    return since <= one.lost_at <= until
+
+
+def dead_nodes(left: list[Judged], crowd: Crowd = NO_CROWD) -> list[Group]:
     groups = []
     hearts = [one for one in left if _is_lost_heartbeat(one)]
     many = _many_nodes(hearts)
@@ -78,7 +152,7 @@ def dead_nodes(left: list[Judged]) -> list[Group]:
         # One group under one name; its elections are looked up under each node's.
         taken = {one.serial for one in many}
         names = {name: one for name, one in names.items() if one[0].serial not in taken}
-        names[counted(len(many), "node")] = many
+        names[counted(len(many) + crowd.number_with(many), "node")] = many
     for name, mine in names.items():
         there = []
         for heart in mine:
@@ -126,7 +200,7 @@ def _node_group(there: list[Judged], name: str) -> Group:
     if len(there) == 1 and there[0].episode.kind is Kind.HEARTBEAT:
         return Group(tuple(there), there[0].verdict, _hosts(there, name))
     there = sorted(there, key=lambda one: one.at)
-    hearts = [one for one in there if one.episode.kind is Kind.HEARTBEAT]
+    hearts = hearts_of(there)
     elections = [one for one in there if one.episode.kind is not Kind.HEARTBEAT]
     stopped = min(one.lost_at for one in (hearts or there))
     evidence = _evidence(there)
@@ -179,6 +253,10 @@ def _stopped(name: str, hearts: int) -> str:
 
 def _hosts(hearts: list[Judged], name: str) -> tuple[str, ...]:
     return tuple(one.episode.key.name for one in hearts) or (name,)
+
+
+def hearts_of(there: Iterable[Judged]) -> list[Judged]:
+    return [one for one in there if one.episode.kind is Kind.HEARTBEAT]
 
 
 def _is_lost_heartbeat(one: Judged) -> bool:

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 import msgspec
 
 from leases.domain.cause.facts import EARLIEST, Break
+from leases.domain.cause.node_groups import NO_CROWD, Crowd, hearts_of
 from leases.domain.cause.rules.api import OUTAGE
 from leases.domain.cause.scene import Group, Judged, Verdict, chains, clock, seen, span
 from leases.domain.cause.unwatched import between
@@ -30,7 +31,7 @@ _BACK = (
 )  # fmt: skip
 
 
-def outages(left: list[Judged]) -> list[Group]:
+def outages(left: list[Judged], crowd: Crowd = NO_CROWD) -> list[Group]:
     """Group what one outage did, whatever each Lease alone looks like."""
     groups, taken = [], set[int]()
     for gap, silenced in _by_gap(left):
@@ -38,10 +39,10 @@ def outages(left: list[Judged]) -> list[Group]:
         found = {one.serial: one for one in (*silenced, *around) if one.serial not in taken}
         taken |= found.keys()
         if found:
-            groups.append(_off(gap, sorted(found.values(), key=_lost)))
+            groups.append(_off(gap, sorted(found.values(), key=_lost), crowd))
     mine = sorted((one for one in left if one.verdict.cause in _API), key=_lost)
     for chain in chains([one for one in mine if one.serial not in taken], API_GAP, _at):
-        groups.append(_outage(chain, left, taken))
+        groups.append(_outage(chain, left, taken, crowd))
         taken |= {one.serial for one in groups[-1].episodes}
     return groups
 
@@ -87,12 +88,12 @@ def _is_near(one: Judged, gap: Break) -> bool:
     return gap.since - API_GAP <= one.at and (gap.until is None or one.at <= gap.until + API_GAP)
 
 
-def _off(gap: Break, there: list[Judged]) -> Group:
+def _off(gap: Break, there: list[Judged], crowd: Crowd) -> Group:
     """The API was off, or nobody wrote, in a time that we did not watch."""
     until = gap.until or max(one.at for one in there)
     last, back = _last_renewal(there, until), _first_back(there, gap.since)
     since = gap.since if last is None else max(gap.since, last)
-    count = _count(there)
+    count = _count(there, crowd)
     if gap.hosted:
         what = "stood still" if gap.why is Missing.STOOD_STILL else "were stopped"
         times = between(since, until).replace(" and ", " to ")
@@ -119,7 +120,7 @@ def _off(gap: Break, there: list[Judged]) -> Group:
     return Group(tuple(there), Verdict(Cause.API_OUTAGE, confidence, sentence, tuple(facts)))
 
 
-def _outage(chain: list[Judged], left: list[Judged], taken: set[int]) -> Group:
+def _outage(chain: list[Judged], left: list[Judged], taken: set[int], crowd: Crowd) -> Group:
     """The API was gone, or slow, while we watched or tried to."""
     worst = min(chain, key=lambda one: (one.verdict.cause is not Cause.API_OUTAGE, one.at))
     verdict = worst.verdict
@@ -139,7 +140,7 @@ def _outage(chain: list[Judged], left: list[Judged], taken: set[int]) -> Group:
             f"The API server was gone for {span((back - since).total_seconds())} from about "
             f"{clock(since)} on: nobody wrote any Lease",
         )
-    return Group(tuple(chain), _saying(verdict, f"{verdict.sentence}{_count(chain)}"))
+    return Group(tuple(chain), _saying(verdict, f"{verdict.sentence}{_count(chain, crowd)}"))
 
 
 def _is_silenced(one: Judged, since: datetime, back: datetime) -> bool:
@@ -169,8 +170,8 @@ def _first_back(there: list[Judged], since: datetime) -> datetime | None:
     return min(times, default=None)
 
 
-def _count(there: list[Judged]) -> str:
-    number = len({one.episode.key for one in there})
+def _count(there: list[Judged], crowd: Crowd) -> str:
+    number = len({one.episode.key for one in there}) + crowd.number_with(hearts_of(there))
     return f"; {number:,} Leases changed" if number > 1 else ""
 
 

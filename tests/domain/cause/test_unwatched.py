@@ -9,7 +9,7 @@ import pytest
 
 from leases.domain.cause import casebook
 from leases.domain.cause.facts import Fact, PodFact, Question, RefusedSource
-from leases.domain.change import ChangeType
+from leases.domain.change import ChangeType, identity
 from leases.domain.incident import Cause, Confidence, Incident, Source
 from leases.domain.phase import samples
 from tests.support.pauses import ELECTIONS, NODES, Board, Cluster, pod, watching
@@ -225,17 +225,51 @@ async def test_nodes_that_fall_silent_together_while_others_go_on_did_not_die() 
     assert incident.sentence.startswith("19 of 20 heartbeats stopped within ")
 
 
-async def test_more_than_are_listed_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(casebook, "MAX_EPISODES", 6)
+@pytest.mark.parametrize("back_at", [140.0, 400.0])  # while it may change, and long after
+async def test_more_than_are_listed_are_counted(
+    back_at: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(casebook, "MAX_LISTED", 6)
     cluster = Cluster()
     board = watching(cluster, 60)
     for one in cluster.holders[ELECTIONS:-1]:
-        one.silent = 140.0
-    board.until(330)
+        one.silent = back_at
+    board.until(130)
+    (incident,) = board.incidents
+    assert (incident.ended, incident.unlisted and incident.unlisted.without) == (None, 13)
+    board.until(back_at + 190)
     board.stop()
     (incident,) = across(board, 58)
     assert incident.sentence.startswith("19 of 20 heartbeats stopped within ")
     assert incident.sentence.endswith("; 6 of them are listed")
+    assert incident.settled
+    assert (len(incident.leases), incident.lease_count) == (6, NODES - 1)
+    losses = board.losses(58)
+    assert incident.change_count == len(losses) == 2 * (NODES - 1)
+    assert incident.ended == max(one.at for one in losses)
+    assert incident.worst_gap_seconds == max(one.gap_seconds or 0 for one in losses)
+    listed = {one.identity for one in incident.members}
+    assert incident.unlisted is not None
+    assert all(
+        identity(one) in listed or incident.unlisted.counts(one.kind, one.at) for one in losses
+    )
+
+
+async def test_a_board_that_starts_anew_goes_on_counting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(casebook, "MAX_LISTED", 6)
+    cluster = Cluster()
+    board = watching(cluster, 60)
+    for one in cluster.holders[ELECTIONS:-1]:
+        one.silent = 200.0
+    board.until(150)
+    again = Board(cluster, board.now, earlier=board)
+    again.connect()
+    again.until(400)
+    again.stop()
+    (incident,) = across(again, 58)
+    assert incident.unlisted is not None
+    assert (incident.unlisted.without, incident.change_count) == (0, 2 * (NODES - 1))
+    assert incident.ended is not None
 
 
 async def test_a_process_that_dies_with_all_its_leases_is_one_incident() -> None:

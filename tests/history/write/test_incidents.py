@@ -9,7 +9,9 @@ import msgspec
 import pytest
 from django.db import OperationalError
 
-from leases.domain.incident import Cause
+from leases.domain.change import Change, ChangeType
+from leases.domain.incident import Cause, Unlisted
+from leases.domain.kind import Kind
 from leases.history import insert_incidents, recorder, write_queue
 from leases.history.find_changes import find
 from leases.history.find_incidents import find_incidents, incident_of, open_incidents
@@ -26,6 +28,7 @@ from tests.support.values.incident_rows import incident_with, member_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
+EXPIRED, RECOVERED = ChangeType.EXPIRED, ChangeType.RECOVERED
 CHANGES = tuple(a_change(number) for number in range(4))
 OPEN = incident_with(*CHANGES, ended=None, settled=False)
 
@@ -64,6 +67,50 @@ async def test_a_better_cause_replaces_the_first_one_everywhere(running):
     running.record_incidents("a", [Reviewed(msgspec.structs.replace(OPEN, cause=Cause.DRAIN), T0)])
     await until(lambda: causes() == [(Cause.DRAIN, "one")] * 4)
     assert (await in_thread(lambda: incident_of("a", "one"))).incident.cause is Cause.DRAIN
+
+
+def heartbeats(change: ChangeType, seconds: range) -> list[Change]:
+    hearts = {"kind": Kind.HEARTBEAT, "change": change}
+    return [a_change(one, name=f"node-{one % 10}", **hearts) for one in seconds]
+
+
+@pytest.mark.parametrize("how", ["live", "killed", "withdrawn"])
+async def test_changes_that_are_not_listed_get_the_cause_too(how, monkeypatch):
+    monkeypatch.setattr(insert_incidents, "_NEXT", insert_incidents._NEXT.replace("2000", "2"))
+    lost, back = heartbeats(EXPIRED, range(10, 20)), heartbeats(RECOVERED, range(70, 80))
+    other = a_change(15)
+    one = a_recorder()
+    one.record(cluster="a", changes=(*lost, other, *heartbeats(EXPIRED, range(90, 91))))
+    unlisted = Unlisted(lost[1].at, lost[-1].at, leases=9, changes=9, without=9)
+    told = incident_with(lost[0], ended=None, settled=False, unlisted=unlisted)
+    if how != "live":
+        first = "one" if how == "killed" else "first"
+        before = msgspec.structs.replace(told, id=first, cause=Cause.CRASH)
+        one.record_incidents("a", [Reviewed(before, T0)])
+        await one.flush()
+    if how == "killed":
+        one = a_recorder()
+        one.restore_incidents("a", await in_thread(lambda: open_incidents("a")), set())
+    if how == "withdrawn":
+        led = msgspec.structs.replace(before, members=(), unlisted=None, part_of="one")
+        one.record_incidents("a", [Reviewed(led, T0)])
+    one.record_incidents("a", [Reviewed(told, T0)])
+    await one.flush()
+    one.record(cluster="a", changes=tuple(back))
+    rest = Unlisted(lost[1].at, back[-1].at, leases=9, changes=19, without=0)
+    over = msgspec.structs.replace(told, unlisted=rest, ended=rest.until)
+    one.record_incidents("a", [Reviewed(over, T0)])
+    await one.flush()
+    changes = (await in_thread(lambda: find("a", HistoryFilter(), limit=50))).changes
+    marked = [row for row in changes if row.incident == "one" and row.cause is Cause.NODE_DOWN]
+    assert len(marked) == 20
+    assert [(row.kind, row.cause) for row in changes if row not in marked] == [
+        (Kind.HEARTBEAT, None),  # it ran out later
+        (Kind.ELECTION, None),
+    ]
+    (stored,) = await in_thread(lambda: find_incidents("a", limit=9))
+    assert (stored.changes, stored.incident.lease_count) == (20, 10)
+    await one.in_thread(let_go)
 
 
 async def test_incidents_wait_while_the_database_refuses_writes(monkeypatch, running):
