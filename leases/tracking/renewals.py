@@ -13,6 +13,7 @@ from threading import Lock
 import msgspec
 
 from leases.domain.cause.clue import LateRenewal, LateWriter, OverdueInterval, Silence
+from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.phase import DEADLINE_SHARE, samples
 from leases.domain.steady_clock import Jump, moved
@@ -157,17 +158,20 @@ class LateRenewals:
 
     def __init__(self) -> None:
         self._rings: dict[ObjectName, deque[OverdueInterval]] = {}
-        self._newest: deque[LateWriter] = deque(maxlen=KEPT_LATE)  # of all Leases
+        # Of all Leases: thousands of heartbeats do not push out the elections.
+        self._newest: deque[LateWriter] = deque(maxlen=KEPT_LATE)
+        self._hearts: deque[LateWriter] = deque(maxlen=KEPT_LATE)
 
     def of(self, key: ObjectName) -> tuple[OverdueInterval, ...]:
         """Return the last overdue renewals of one Lease, oldest first."""
         return tuple(self._rings.get(key, _NONE_LATE))
 
     def lately(self, now: datetime) -> tuple[LateWriter, ...]:
-        """Return the overdue renewals of all Leases in the last minutes, oldest first."""
-        while self._newest and now - self._newest[0].at > LATELY:
-            self._newest.popleft()
-        return tuple(self._newest)
+        """Return the last overdue renewals of all Leases in the last minutes."""
+        for newest in (self._newest, self._hearts):
+            while newest and now - newest[0].at > LATELY:
+                newest.popleft()
+        return (*self._hearts, *self._newest)
 
     def note(self, known: Tracked, at: datetime) -> LateRenewal | None:
         """Add a renewal of the late state `known`. Returns it if it nearly came too late."""
@@ -181,7 +185,8 @@ class LateRenewals:
         self._rings[known.key] = ring
         duration, holder = known.lasts_seconds, known.holder
         if holder is not None:
-            self._newest.append(LateWriter(known.key, holder, at, seconds))
+            newest = self._hearts if known.kind is Kind.HEARTBEAT else self._newest
+            newest.append(LateWriter(known.key, holder, at, seconds, known.kind))
         if duration is None or holder is None or seconds < DEADLINE_SHARE * duration:
             return None
         return LateRenewal(known.key, at, seconds, duration, holder)

@@ -43,6 +43,7 @@ class LateWriter(msgspec.Struct, frozen=True, gc=False):
     holder: str
     at: datetime
     seconds: float  # since the renewal before it
+    kind: Kind = Kind.ELECTION
 
 
 class Silence(msgspec.Struct, frozen=True, gc=False):

@@ -96,7 +96,9 @@ def _slow_for_all(scene: Scene) -> Verdict | None:
     others = late_together(episode, TOGETHER)
     elections = max((clue.elections for clue in episode.clues), default=0)
     hosts = {host for one in others if (host := _host(one.holder)) is not None}
-    if len(hosts) < MANY or len({one.key for one in others}) < MANY_SHARE * elections:
+    # Heartbeats alone are late where nodes are cut off while elections go on.
+    late = {one.key for one in others if one.kind is not Kind.HEARTBEAT}
+    if len(hosts) < MANY or len(late) < MANY_SHARE * elections:
         return None
     first = episode.first
     if first.observed_at is None or (first.change.at - first.observed_at) < timedelta(
