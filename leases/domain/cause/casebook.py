@@ -201,7 +201,8 @@ class Casebook:
         later = [number for number, one in self._judged.items() if one.at >= found.since]
         for number in later:
             del self._judged[number]
-        self._dirty = self._dirty or bool(later)
+        self._reported_as.clear()  # what flapped is over
+        self._dirty = self._dirty or bool(self._episodes)
 
     def learn(self, facts: Iterable[Fact]) -> None:
         """Add what the cluster answered."""
@@ -278,7 +279,7 @@ class Casebook:
 
     def restore(self, incidents: Iterable[Incident], stopped_at: datetime | None = None) -> None:
         """Go on with the incidents that were open at the last stop."""
-        self._going_on.restore(incidents)
+        self._going_on.restore(incidents, stopped_at)
         if stopped_at is not None:
             self._known.stopped(stopped_at)
             if self._hosted:
@@ -372,8 +373,9 @@ class Casebook:
             return []
         without = self._inquiries.without(episodes, group.verdict, now)
         incident = incident_of(
-            self._cluster, number, group, crowd, without=without, settled=settled, now=now
-        )
+            self._cluster, number, group, crowd, without=without, settled=settled, now=now,
+            breaks=self._known.breaks,
+        )  # fmt: skip
         self._reported[number], self._reported_as[number] = incident, reported_as
         if settled:
             if crowd is not None:

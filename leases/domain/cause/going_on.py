@@ -36,6 +36,7 @@ class GoingOn:
         self._crowds: set[str] = set()  # incidents whose Leases are not all listed
         self._news: dict[str, Incident] = {}
         self._cut: dict[str, datetime] = {}
+        self._stopped_at: datetime | None = None  # of the run before
 
     def keep(self, incident: Incident, still_open: set[ObjectName]) -> None:
         """Wait for the end of an incident."""
@@ -49,7 +50,8 @@ class GoingOn:
         for key in still_open:
             self._of[key] = incident.id
 
-    def restore(self, incidents: Iterable[Incident]) -> None:
+    def restore(self, incidents: Iterable[Incident], stopped_at: datetime | None = None) -> None:
+        self._stopped_at = stopped_at
         for incident in incidents:
             if incident.ended is None or not incident.settled:
                 self.keep(incident, _still_open(incident))
@@ -131,7 +133,8 @@ class GoingOn:
         for number, one in list(self._incidents.items()):
             if not one.settled and now - (one.ended or one.began) >= SETTLED_AFTER:
                 # One that flapped at the stop has no Lease whose holder would end it.
-                ended = one.ended if self._goes_on(number) else one.ended or now
+                over_at = self._stopped_at or now
+                ended = one.ended if self._goes_on(number) else one.ended or over_at
                 settled = _replace(one, settled=True, ended=ended)
                 self._incidents[number] = self._news[number] = settled
         news = list(self._news.values())

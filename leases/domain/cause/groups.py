@@ -336,6 +336,7 @@ def incident_of(
     without: tuple[Source, ...],
     settled: bool,
     now: datetime,
+    breaks: Iterable[Break] = (),
 ) -> Incident:
     """Return the incident as it is known now."""
     episodes = [one.episode for one in group.episodes]
@@ -346,8 +347,8 @@ def incident_of(
     hosts = [*group.hosts]
     hosts += [one.loser.host for one in episodes if one.loser is not None]
     ended = [one.ended_at for one in episodes]
-    if verdict.cause is Cause.FLAPPING and not settled:  # until it holds: another loss may follow
-        ended = [None]
+    if verdict.cause is Cause.FLAPPING:
+        ended = [_flapped_until(clues[-1].change.at, ended, breaks, settled=settled)]
     gaps = [one.gap_seconds for one in episodes if one.gap_seconds is not None]
     unlisted = None if crowd is None else crowd.unlisted
     if crowd is not None and unlisted is not None:
@@ -373,6 +374,15 @@ def incident_of(
         standing=standing_of(group, now),
         settled=settled,
     )
+
+
+def _flapped_until(
+    last: datetime, ended: list[datetime | None], breaks: Iterable[Break], *, settled: bool
+) -> datetime | None:
+    """Until it holds, for another loss may follow; until nobody watched, if that comes first."""
+    over = None if None in ended else max(one for one in ended if one is not None)
+    pauses = [one.since for one in breaks if one.since >= last and not one.is_brief]
+    return min(pauses) if pauses and over is not None else over if settled else None
 
 
 def withdrawn(incident: Incident, heir: str) -> Incident:

@@ -286,3 +286,42 @@ async def test_a_process_that_dies_with_all_its_leases_is_one_incident() -> None
     assert incident.cause is Cause.CRASH
     assert len(incident.leases) == ELECTIONS
     assert incident.sentence.endswith("; so were 11 more of its Leases")
+
+
+def flapping_board() -> Board:
+    """At 71 s an election has been lost four times, each time to another Pod, and is held."""
+    cluster = Cluster()
+    board = watching(cluster, 60)
+    for number, at in enumerate((61.0, 64.0, 67.0, 70.0)):
+        cluster.move(3, pod(3, f"w{number}bc"), at)
+        board.until(at + 1)
+    board.until(76)
+    (incident,) = board.incidents
+    assert (incident.cause, incident.ended) == (Cause.FLAPPING, None)
+    return board
+
+
+async def test_what_flapped_before_our_process_stood_still_ended_there() -> None:
+    board = flapping_board()
+    board.cluster.off()
+    board.stands_still(61.0)
+    board.cluster.back(board.now, takers=False)
+    board.until(board.now + 4)
+    (incident,) = [one for one in board.incidents if one.cause is Cause.FLAPPING]
+    assert incident.ended is not None
+    assert after(71) <= incident.ended <= after(77)
+    board.until(board.now + 150)
+    board.stop()
+    (settled,) = [one for one in board.incidents if one.cause is Cause.FLAPPING]
+    assert (settled.settled, settled.ended) == (True, incident.ended)
+
+
+async def test_what_flapped_before_a_stop_ended_there() -> None:
+    before = flapping_board()
+    before.stop()
+    board = Board(before.cluster, 76 + 600, earlier=before)
+    board.connect()
+    board.until(board.now + 150)
+    board.stop()
+    (incident,) = [one for one in board.incidents if one.cause is Cause.FLAPPING]
+    assert (incident.settled, incident.ended) == (True, after(76))
