@@ -68,7 +68,7 @@ def statistics(
         for term in life.terms
         if term.since < until and (term.until is None or term.until > since)
     ]
-    lengths = [_length(term, until, held_for) for term in terms]
+    lengths = [_length(term, until, held_for, blind) for term in terms]
     times = _handover_times(life, since, until, blind)
     return Statistics(
         terms=len(terms),
@@ -80,10 +80,11 @@ def statistics(
     )
 
 
-def _length(term: Term, until: datetime, held_for: float | None) -> float:
+def _length(term: Term, until: datetime, held_for: float | None, blind: Sequence[Span]) -> float:
+    """The watched time of a term; of an open one, what the Lease's page says that it lasts."""
     if term.until is None and held_for is not None:
         return held_for
-    return ((term.until or until) - term.since).total_seconds()
+    return watched_seconds([(term.since, term.until or until)], blind)
 
 
 def percentile(values: Sequence[float], percent: int) -> float | None:

@@ -68,6 +68,7 @@ def test_no_hand_over_is_measured_across_a_time_that_nobody_watched() -> None:
     blind = [(after(290), after(301))]
     found = of(0, 400, blind=blind)
     assert (found.measured, found.handover_p95) == (1, 2)
+    assert (found.longest, of(0, 400).longest) == (188, 198)
     assert totals(0, 400, blind=blind).handovers == 3
     assert totals(0, 400, blind=blind).gap_seconds == 2 + 4 + 2
 
