@@ -410,7 +410,9 @@ class Casebook:
         self._spent.pop(incident.id, None)
         still_open = {one.key for one in episodes if one.ended_at is None}
         if still_open or (incident.unlisted is not None and incident.unlisted.without):
-            self._going_on.keep(incident, still_open)
+            lasts = (one.overruns_at for one in episodes if one.ended_at is None)
+            overruns_at = min((at for at in lasts if at is not None), default=None)
+            self._going_on.keep(incident, still_open, overruns_at)
 
     def _drop(self, episode: Episode) -> None:
         number = id(episode)

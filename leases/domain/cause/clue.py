@@ -17,6 +17,7 @@ from leases.domain.incident import Member
 from leases.domain.kind import Kind
 from leases.domain.lease import Lease, ObjectName
 from leases.domain.phase import EMPTY, median, samples
+from leases.domain.steady_clock import plus
 
 
 class LateRenewal(msgspec.Struct, frozen=True, gc=False):
@@ -310,6 +311,12 @@ class Episode:
             return self.cut_at
         over = not self.open or self.last.change.change is ChangeType.DELETED
         return self.last.change.at if over else None
+
+    @property
+    def overruns_at(self) -> datetime | None:
+        """When nobody held it for longer than it lasted; nobody waits for a lock."""
+        lasts = timedelta(seconds=self.duration)
+        return None if self.kind is Kind.LOCK else plus(self.at, lasts)
 
     @property
     def winner(self) -> Contender | None:

@@ -8,7 +8,7 @@ import msgspec
 from leases.domain.cause.clue import Clue, contender
 from leases.domain.cause.node_groups import GOES_ON, one_more
 from leases.domain.change import ChangeType
-from leases.domain.incident import Cause, Incident, Member
+from leases.domain.incident import Cause, Incident, Member, Standing
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 
@@ -36,15 +36,23 @@ class GoingOn:
         self._crowds: set[str] = set()  # incidents whose Leases are not all listed
         self._news: dict[str, Incident] = {}
         self._cut: dict[str, datetime] = {}
+        self._overruns: dict[str, datetime] = {}  # planned ones
         self._stopped_at: datetime | None = None  # of the run before
 
-    def keep(self, incident: Incident, still_open: set[ObjectName]) -> None:
-        """Wait for the end of an incident."""
+    def keep(
+        self,
+        incident: Incident,
+        still_open: set[ObjectName],
+        overruns_at: datetime | None = None,
+    ) -> None:
+        """Wait for the end of an incident; if it was planned, it takes too long from then on."""
         while len(self._incidents) >= MAX_KEPT:
             self._forget(next(iter(self._incidents)))
         self._incidents[incident.id] = incident
         self._open[incident.id] = still_open
         self._members[incident.id] = set(incident.members)
+        if overruns_at is not None and incident.standing is Standing.PLANNED:
+            self._overruns[incident.id] = overruns_at
         if incident.unlisted is not None and incident.unlisted.without:
             self._crowds.add(incident.id)
         for key in still_open:
@@ -77,6 +85,8 @@ class GoingOn:
         self._members[number].add(member)
         gap = max(incident.worst_gap_seconds or 0.0, change.gap_seconds or 0.0) or None
         incident = _replace(incident, members=(*incident.members, member), worst_gap_seconds=gap)
+        if incident.standing is Standing.PLANNED and _took_long(clue):
+            incident = _replace(incident, standing=Standing.OVERRAN)
         winner = contender(change.holder)
         if incident.cause is Cause.CRASH and winner is not None and winner.host in incident.hosts:
             sentence = f"{incident.sentence}; it was started anew"
@@ -137,6 +147,11 @@ class GoingOn:
                 ended = one.ended if self._goes_on(number) else one.ended or over_at
                 settled = _replace(one, settled=True, ended=ended)
                 self._incidents[number] = self._news[number] = settled
+        for number in [one for one, at in self._overruns.items() if at <= now]:
+            del self._overruns[number]
+            if self._incidents[number].ended is None:
+                took_long = _replace(self._incidents[number], standing=Standing.OVERRAN)
+                self._incidents[number] = self._news[number] = took_long
         news = list(self._news.values())
         self._news.clear()
         for incident in news:
@@ -150,16 +165,26 @@ class GoingOn:
             for one in self._incidents.values()
             if not one.settled
         ]
-        return min(waiting, default=None)
+        return min((*waiting, *self._overruns.values()), default=None)
 
     def _forget(self, number: str) -> None:
         del self._incidents[number]
         self._cut.pop(number, None)
+        self._overruns.pop(number, None)
         self._members.pop(number, None)
         self._crowds.discard(number)
         for key in self._open.pop(number):
             if self._of.get(key) == number:
                 del self._of[key]
+
+
+def _took_long(clue: Clue) -> bool:
+    """Whether this ends a time without a holder that was longer than its Lease lasts."""
+    lasts = None if clue.after is None else clue.after.spec.lease_duration_seconds
+    waited = clue.change.gap_seconds
+    if clue.change.kind is Kind.LOCK or lasts is None or waited is None:
+        return False
+    return waited > lasts
 
 
 def _still_open(incident: Incident) -> set[ObjectName]:

@@ -12,7 +12,7 @@ from leases.domain.cause.casebook import Casebook
 from leases.domain.cause.clue import Clue, Episode
 from leases.domain.cause.facts import EventFact, Fact, Knowledge, NodeFact, PodFact, RefusedSource
 from leases.domain.cause.inquiry import Inquiries
-from leases.domain.incident import Cause, Confidence, Incident, Source
+from leases.domain.incident import Cause, Confidence, Incident, Source, Standing
 from leases.domain.lease import Lease, ObjectName
 from leases.domain.watched_times import Connection, ConnectionState
 from leases.tracking.store import Store
@@ -307,3 +307,38 @@ def test_what_waits_for_its_turn_to_be_asked_is_not_kept_for_ever() -> None:
         inquiries.open(episode, after(number))
         inquiries.close(episode)
     assert len(inquiries._due) < 2_500
+
+
+def long_stop() -> list[Clue]:
+    """A Lease that lasts 200 s is given back, and taken 296 s later."""
+    return clues(
+        (2, lease(POD, renewed=2, duration=200, version=2)),
+        (4, lease("", renewed=4, acquired=4, duration=1, version=3)),
+        (300, lease(OTHER, renewed=300, acquired=300, transitions=1, duration=200, version=4)),
+        first=(lease(POD, duration=200),),
+    )
+
+
+def test_what_was_planned_and_settled_overruns_while_nobody_takes_the_lease() -> None:
+    book = Casebook("c")
+    released, taken = long_stop()
+    book.note(released)
+    book.learn([PodFact(key=ObjectName("kube-system", POD), read_at=after(5), deleted_at=after(3))])
+    (incident,) = told(book, 190).values()
+    assert (incident.standing, incident.settled) == (Standing.PLANNED, True)
+    assert book.next_review(after(190)) == after(204)
+    (incident,) = book.review(after(205))
+    assert incident.standing is Standing.OVERRAN
+    book.note(taken)
+    (incident,) = book.review(after(301))
+    assert (incident.standing, incident.ended) == (Standing.OVERRAN, after(300))
+
+
+def test_what_was_planned_overran_if_a_board_that_starts_anew_sees_the_end() -> None:
+    book, again = Casebook("c"), Casebook("c")
+    released, taken = long_stop()
+    book.note(released)
+    again.restore(told(book, 190).values())
+    again.note(taken)
+    (incident,) = again.review(after(301))
+    assert (incident.standing, incident.ended) == (Standing.OVERRAN, after(300))
