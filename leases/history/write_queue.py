@@ -135,9 +135,10 @@ class IncidentQueue:
             return
         since, waits = unlisted.since, self._sweeps.get(incident.id)
         if known is not None and known.unlisted is not None:
-            if known.unlisted == unlisted and known.cause is incident.cause:
+            settles = incident.settled and not known.settled  # then all are looked at once more
+            if known.unlisted == unlisted and known.cause is incident.cause and not settles:
                 return
-            if known.cause is incident.cause and not incident.settled:
+            if known.cause is incident.cause and not settles:
                 since = max(since, known.unlisted.until - SWEPT_AGAIN)
                 since = since if waits is None else min(since, waits.since)
         self._sweeps[incident.id] = Sweep(incident.id, incident.cause, since, unlisted.until)

@@ -113,7 +113,7 @@ def silence(asked: Namespace, folder: Path) -> int:
         while time.monotonic() < until:
             told.look(server, opener)
         wait_for(lambda: settled(server, opener), what="the incident to settle", seconds=400)
-        wait_for(lambda: all_written(server), what="the history", seconds=180)
+        wait_for(lambda: all_written(server), what="the history", seconds=300)
         print(f"CPU {usage.share:.1f} % of one core, RSS {usage.memory():.0f} MiB")
         incidents = found_incidents(server, opener)
     return report(folder / "data", asked.leases, incidents, told)
