@@ -23,6 +23,7 @@ from leases.kube.cluster_source import FORMS, ClusterSource, SourceKind, files_o
 
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,30}[a-z0-9])?")
 
+_NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _HARMLESS = re.compile(r"[\w.= -]{0,64}")
 
 
@@ -32,6 +33,32 @@ class ClusterSpec:
 
     name: str
     source: ClusterSource
+
+
+@dataclass(frozen=True)
+class SecretsPlace:
+    """Where Secrets name clusters: an API server, and one of its namespaces."""
+
+    source: ClusterSource
+    namespace: str
+
+
+OWN_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+
+
+def read_secrets_source(text: str) -> ClusterSource | None:
+    if not text:
+        return None
+    source = parse_source(text)
+    if source.kind is SourceKind.EMBEDDED:
+        raise ValueError("the embedded Lease API serves no Secrets: write in-cluster")
+    return source
+
+
+def read_namespace(text: str) -> str:
+    if text and not _NAMESPACE.fullmatch(text):
+        raise ValueError("write the name of a namespace, such as leaseboard")
+    return text
 
 
 def parse_cluster(text: str) -> ClusterSpec:
@@ -316,6 +343,15 @@ class Config:
         (),
         "kubeconfig files for context: sources; unset: KUBECONFIG, else ~/.kube/config",
     )
+    cluster_secrets: ClusterSource | None = _setting(
+        read_secrets_source,
+        None,
+        "SOURCE whose Secrets name more clusters, such as in-cluster; unset: none",
+        credentials=True,
+    )
+    cluster_secrets_namespace: str = _setting(
+        read_namespace, "", "namespace of those Secrets; unset: the pod's own"
+    )
     secret_key: str = _setting(
         read_secret_key,
         "",
@@ -410,7 +446,23 @@ def _shown(value: str) -> str:
 def secrets_of(config: Config) -> list[str]:
     """The values that no log line and no message may contain."""
     tokens = [spec.source.token for spec in config.clusters]
+    tokens += [config.cluster_secrets.token] if config.cluster_secrets else []
     return [config.secret_key, config.metrics_token, *tokens, *passwords_in(config.database_url)]
+
+
+def secrets_place(config: Config) -> SecretsPlace | None:
+    """Where Secrets name clusters; None: nowhere. Raises ConfigError."""
+    source, namespace = config.cluster_secrets, config.cluster_secrets_namespace
+    if source is None:
+        return None
+    if not namespace and source.kind is SourceKind.IN_CLUSTER and OWN_NAMESPACE.exists():
+        namespace = OWN_NAMESPACE.read_text().strip()
+    if not namespace:
+        raise ConfigError(
+            "LEASEBOARD_CLUSTER_SECRETS needs LEASEBOARD_CLUSTER_SECRETS_NAMESPACE outside of a "
+            "pod: write the namespace of the Secrets."
+        )
+    return SecretsPlace(source, namespace)
 
 
 def check_read_only(names: tuple[str, ...], clusters: tuple[ClusterSpec, ...]) -> None:

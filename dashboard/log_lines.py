@@ -40,6 +40,12 @@ def hide(*secrets: str) -> None:
             _secrets.update((secret, quote(secret), quote(secret, safe="")))
 
 
+def forget(*secrets: str) -> None:
+    """These are in use no longer."""
+    for secret in secrets:
+        _secrets.difference_update((secret, quote(secret), quote(secret, safe="")))
+
+
 def redact(text: str) -> str:
     """The text without the tokens of sign-in links and wall links, and without hidden secrets."""
     for secret in sorted(_secrets, key=len, reverse=True):

@@ -3,9 +3,9 @@
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, ValuesView
 from datetime import datetime, timedelta
-from typing import Literal
+from typing import Literal, TypeVar
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 
@@ -24,6 +24,8 @@ from leases.tracking.renewals import RenewalLog
 from leases.tracking.store import Store
 from leases.wire.status import Unreachable
 from leases.worker_threads import WorkerThreads
+
+T = TypeVar("T")
 
 # By acting user, namespace and verb: when the cluster answered, and whether it allows the verb.
 Verdicts = dict[tuple[str, str, str], tuple[datetime, bool]]
@@ -112,6 +114,34 @@ class WatchedCluster:
     @property
     def synced(self) -> bool:
         return self.store.synced
+
+
+class ByCluster(Mapping[str, T]):
+    """Values by the name of their cluster. A change makes a new dict: any thread may walk it."""
+
+    def __init__(self, given: Mapping[str, T] | None = None) -> None:
+        self._now = dict(given or {})
+
+    def __getitem__(self, name: str) -> T:
+        return self._now[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._now)
+
+    def __len__(self) -> int:
+        return len(self._now)
+
+    def values(self) -> ValuesView[T]:
+        return self._now.values()
+
+    def items(self) -> ItemsView[str, T]:
+        return self._now.items()
+
+    def put(self, name: str, value: T) -> None:
+        self._now = {**self._now, name: value}
+
+    def drop(self, name: str) -> None:
+        self._now = {key: value for key, value in self._now.items() if key != name}
 
 
 def count_leases(store: Store) -> int:

@@ -143,6 +143,8 @@ class ClusterConsumer(AsyncWebsocketConsumer):
             running.link_use.note(self.right.link_id)
         self.join(hub)
         self.open.callback(self.leave)
+        hub.ends.add(self._end)
+        self.open.callback(hub.ends.discard, self._end)
         self.sender = asyncio.create_task(self._relay_or_close(hub))
         self.open.callback(running.rights.remove, running.rights.add(self.right, self._end))
         return True

@@ -6,7 +6,7 @@ skips what is out of date, and a page that comes back misses nothing. The public
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 
 from dashboard import clock
@@ -15,6 +15,7 @@ from dashboard.live import messages
 from dashboard.live.page_reader import HubView, PageReader
 from dashboard.live.shared_drawings import ClusterMenu, SharedRegions
 from dashboard.pages.nodes import NodeGrid, grids_of
+from dashboard.watched_cluster import ByCluster
 from leases.domain.change import Change, ChangeType
 from leases.domain.incident import Incident
 from leases.domain.lease import ObjectName
@@ -108,6 +109,7 @@ class ClusterHub(HubView):
         self._only_in_history = False  # some changes come in no frame: pages fetch them, once there
         self._fetch_again = (0, 0)  # pages drawn up to this seq, that come before this tick
         self.feeds: set[FeedReader] = set()
+        self.ends: set[Callable[[str], None]] = set()  # each closes one socket, with a reason
         self.events = 0
 
     @property
@@ -258,6 +260,11 @@ class ClusterHub(HubView):
                 by, NodeGrid(self.store, self.nodes, by, self._report_failure)
             ).tick()
 
+    def close(self) -> None:
+        """The cluster is watched no longer: close its sockets."""
+        for end in tuple(self.ends):
+            end(f"{self.store.cluster} is watched no longer. Reload the page.")
+
     def hello(self, now: datetime) -> str:
         """The first frame of a reader: the current number and counts."""
         return messages.changes_message(
@@ -270,8 +277,24 @@ class Publisher:
 
     def __init__(self, stores: dict[str, Store]) -> None:
         self.sockets = SocketShare()
-        menu = ClusterMenu(stores)
-        self.hubs = {name: ClusterHub(store, menu) for name, store in stores.items()}
+        self._stores = ByCluster(stores)
+        self._menu = ClusterMenu(self._stores)
+        hubs = {name: ClusterHub(store, self._menu) for name, store in stores.items()}
+        self.hubs = ByCluster(hubs)
+
+    def add(self, store: Store) -> ClusterHub:
+        """Begin with one more cluster."""
+        self._stores.put(store.cluster, store)
+        hub = ClusterHub(store, self._menu)
+        self.hubs.put(store.cluster, hub)
+        return hub
+
+    def remove(self, cluster: str) -> None:
+        """The cluster is watched no longer."""
+        hub = self.hubs[cluster]
+        self._stores.drop(cluster)
+        self.hubs.drop(cluster)
+        hub.close()
 
     def fill(self, cluster: str, newest_first: Sequence[Change]) -> None:
         """Start from the newest changes in history, so that a page is not empty after a restart."""

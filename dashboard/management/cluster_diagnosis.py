@@ -1,7 +1,4 @@
-"""Examine one cluster: reach, sign-in, clock, rights, watch.
-
-Examine one cluster: reach, sign-in, clock, rights, watch.
-"""
+"""Examine one cluster: reach, sign-in, clock, rights, watch. And the Secrets that name more."""
 
 import asyncio
 import time
@@ -11,9 +8,11 @@ from email.utils import parsedate_to_datetime
 
 import msgspec
 
-from dashboard.config import EVERY_CLUSTER, ClusterSpec, Config
+from dashboard.config import EVERY_CLUSTER, ClusterSpec, Config, secrets_place
+from dashboard.log_lines import hide
 from dashboard.management.diagnosis import Finding, Level, from_api_error
-from leases.kube.cluster_source import SourceKind
+from leases.kube import cluster_secrets
+from leases.kube.cluster_source import ClusterSource, Kubeconfig, SourceKind
 from leases.kube.connect import connect
 from leases.kube.http_session import Timeouts
 from leases.kube.lease_client import GROUP, LeaseClient, may
@@ -70,6 +69,39 @@ async def examine_cluster(
     finally:
         await client.close()
     return examination.findings
+
+
+async def examine_secrets(
+    config: Config, *, seconds: float, now: Callable[[], datetime]
+) -> list[Finding]:
+    """The Secrets that name clusters, and each of those clusters."""
+    place = secrets_place(config)
+    if place is None:
+        return []
+    limits = Timeouts(connect=seconds, answer=seconds, page=seconds)
+    client = await connect(place.source, kubeconfig=config.kubeconfig, limits=limits)
+    try:
+        lists = [await cluster_secrets.list_secrets(client, place.namespace, selector)
+                 for selector in cluster_secrets.SELECTORS]  # fmt: skip
+    except ApiError as error:
+        return [from_api_error("secrets", "", client.host, error)]
+    finally:
+        await client.close()
+    found = {name: secret for secrets, _ in lists for name, secret in secrets.items()}
+    taken = {spec.name for spec in config.clusters}
+    wanted, wrong = cluster_secrets.judge(found, taken)
+    said = f"Secrets of the namespace {place.namespace} name {len(wanted)} clusters."
+    findings = [Finding(check="secrets", level=Level.OK, found=said)]
+    do = "Correct the Secret, or take its label away."
+    findings += [Finding(check="secrets", level=Level.PROBLEM, found=one, do=do) for one in wrong]
+    for cluster in wanted.values():
+        hide(*cluster.credentials())
+        held = Kubeconfig(cluster.config, config.data / "secrets")
+        spec = ClusterSpec(
+            cluster.name, ClusterSource(SourceKind.SECRET, cluster.secret, held=held)
+        )
+        findings += await examine_cluster(spec, config, seconds=seconds, now=now)
+    return findings
 
 
 class _Examination:

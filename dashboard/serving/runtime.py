@@ -28,8 +28,16 @@ from dashboard.access.links import LinkUse
 from dashboard.access.rights_watch import RightsWatch
 from dashboard.board import install_board
 from dashboard.clock import process_clock
-from dashboard.config import EVERY_CLUSTER, ClusterSpec, Config, ConfigError, check_read_only
-from dashboard.live.publisher import Publisher
+from dashboard.config import (
+    EVERY_CLUSTER,
+    ClusterSpec,
+    Config,
+    ConfigError,
+    SecretsPlace,
+    check_read_only,
+    secrets_place,
+)
+from dashboard.live.publisher import ClusterHub, Publisher
 from dashboard.live.shared_drawings import Drawings
 from dashboard.serving.data_directory import (
     NewerDatabase,
@@ -43,13 +51,14 @@ from dashboard.serving.tasks.cluster_watch import ClusterWatch, KindOverrides, s
 from dashboard.serving.tasks.history_upkeep import Forgetting, ReliabilityTotals
 from dashboard.serving.tasks.incidents import Incidents
 from dashboard.serving.tasks.notifications import Notifications
+from dashboard.serving.tasks.secret_clusters import SecretClusters
 from dashboard.serving.tasks.supervisor import (
     Supervisor,
     keep_lease_api,
     lease_api_failed,
     report_failures,
 )
-from dashboard.watched_cluster import WatchedCluster
+from dashboard.watched_cluster import ByCluster, WatchedCluster
 from leases.apiserver.http.port import CannotStart
 from leases.apiserver.serving import LeaseApiServer
 from leases.demo.run import run_demo
@@ -76,6 +85,7 @@ class Options:
 
     clusters: tuple[ClusterSpec, ...]
     data: Path
+    secrets: SecretsPlace | None = None  # where Secrets name more clusters
     host: str = "127.0.0.1"
     api_port: int = 0
     kubeconfig: tuple[Path, ...] = ()  # () is where kubectl looks
@@ -94,15 +104,8 @@ class Runtime:
 
     def __init__(self, options: Options) -> None:
         self.options = options
-        self.clusters = {
-            spec.name: WatchedCluster(
-                spec,
-                abandoned_after=timedelta(seconds=options.abandoned_seconds),
-                read_only=not {EVERY_CLUSTER, spec.name}.isdisjoint(options.read_only),
-                impersonate=options.impersonate,
-            )
-            for spec in options.clusters
-        }
+        self.clusters = ByCluster({spec.name: self._watched(spec) for spec in options.clusters})
+        self._watches: dict[str, ClusterWatch] = {}
         self.publisher = Publisher({name: c.store for name, c in self.clusters.items()})
         self.feeds = self.publisher.hubs
         self.drawings = Drawings()
@@ -112,18 +115,15 @@ class Runtime:
             lambda jump: self.recorder.watches.clock_jumped(jump, f"{set_by(jump)}.")
         )
         self.supervisor = Supervisor()
-        self._inform_hubs()
+        for hub in self.publisher.hubs.values():
+            self._inform(hub)
         self.overrides = KindOverrides(self.recorder.in_thread)
         self.rights = RightsWatch(known=KNOWN)
         process, in_thread = self.recorder.watches.process, self.recorder.in_thread
-        self.deletions = {
-            name: Deletions(cluster, process=process, in_thread=in_thread, clock=self.clock.now)
-            for name, cluster in self.clusters.items()
-        }
-        self.incidents = {
-            name: Incidents(cluster, self.publisher.hubs[name], self.recorder, self.clock.now)
-            for name, cluster in self.clusters.items()
-        }
+        self.deletions = ByCluster[Deletions]()
+        self.incidents = ByCluster[Incidents]()
+        for cluster in self.clusters.values():
+            self._equip(cluster)
         self.trust = ClockTrust(self.clock, in_thread, process, self._others_agree)
         self.notifications = Notifications(
             in_thread, self.clusters, process, self.clock.now, lambda: self.trust.trusted
@@ -136,18 +136,75 @@ class Runtime:
             trusted=self.trust.look,
         )
         self.link_use = LinkUse(self.recorder.in_thread, self._open_links)
+        self.secrets = None if options.secrets is None else self._by_secrets(options.secrets)
         self.api: LeaseApiServer | None = None
         self.leaving = False  # the process is about to end
         self._writing: asyncio.Task[None] | None = None
 
-    def _inform_hubs(self) -> None:
-        """Let the hubs show what goes wrong."""
-        for name, hub in self.publisher.hubs.items():
-            hub.problem = partial(self.problem, name)
-            report_failures(self.supervisor, name, hub)
-            hub.refused = partial(self.recorder.refused.lately, name)
-            hub.unwritten = lambda: self.recorder.waiting
-            hub.failing_receivers = lambda: self.notifications.failing
+    def _watched(self, spec: ClusterSpec) -> WatchedCluster:
+        options = self.options
+        return WatchedCluster(
+            spec,
+            abandoned_after=timedelta(seconds=options.abandoned_seconds),
+            read_only=not {EVERY_CLUSTER, spec.name}.isdisjoint(options.read_only),
+            impersonate=options.impersonate,
+        )
+
+    def _inform(self, hub: ClusterHub) -> None:
+        """Let the hub show what goes wrong."""
+        name = hub.store.cluster
+        hub.problem = partial(self.problem, name)
+        report_failures(self.supervisor, name, hub)
+        hub.refused = partial(self.recorder.refused.lately, name)
+        hub.unwritten = lambda: self.recorder.waiting
+        hub.failing_receivers = lambda: self.notifications.failing
+
+    def _equip(self, cluster: WatchedCluster) -> None:
+        """Make the parts that work for one cluster."""
+        name, recorder, now = cluster.name, self.recorder, self.clock.now
+        process, in_thread = recorder.watches.process, recorder.in_thread
+        deletions = Deletions(cluster, process=process, in_thread=in_thread, clock=now)
+        self.deletions.put(name, deletions)
+        incidents = Incidents(cluster, self.publisher.hubs[name], recorder, now)
+        self.incidents.put(name, incidents)
+
+    def _by_secrets(self, place: SecretsPlace) -> SecretClusters:
+        return SecretClusters(
+            place,
+            kubeconfig=self.options.kubeconfig,
+            data=self.options.data,
+            taken=frozenset(self.clusters),
+            add=self.add_cluster,
+            change=self.change_cluster,
+            leave=self.leave_cluster,
+        )
+
+    async def add_cluster(self, spec: ClusterSpec) -> None:
+        """Watch one more cluster from now on."""
+        cluster = self._watched(spec)
+        self._inform(self.publisher.add(cluster.store))
+        self._equip(cluster)
+        await self._follow(cluster)
+        self.clusters.put(spec.name, cluster)  # last, so that pages find all of its parts
+
+    async def change_cluster(self, name: str) -> None:
+        """Its address or credentials are others now."""
+        client = self.clusters[name].client
+        if client is not None:
+            await client.configure_again()
+
+    async def leave_cluster(self, name: str) -> None:
+        """Watch a cluster no longer. What is in history stays there."""
+        cluster = self.clusters[name]
+        self.clusters.drop(name)
+        await self.supervisor.end(name)
+        self._watches.pop(name).leave()
+        self.overrides.leave(name)
+        self.publisher.remove(name)
+        self.deletions.drop(name)
+        self.incidents.drop(name)
+        if cluster.client is not None:
+            await cluster.client.close()
 
     async def start(self) -> None:
         """Start the embedded API where a cluster needs it, then watch every cluster."""
@@ -179,6 +236,7 @@ class Runtime:
             kubeconfig=self._kubeconfig_of(cluster),
         )
         await watch.prepare()
+        self._watches[cluster.name] = watch
         await self.overrides.follow(cluster.name, watch.tracker)
         start_cluster_tasks(
             self.supervisor,
@@ -220,6 +278,9 @@ class Runtime:
         start("memory", partial(give_memory_back, choose_memory()), effect=effect)
         effect = "The renewals of Leases are not noted for their charts."
         start("renewals", self._look, effect=effect)
+        if self.secrets is not None:
+            effect = "Clusters that Secrets name are not followed."
+            start("cluster secrets", self.secrets.run, effect=effect)
         if self.options.demo and self.api is not None:
             url, token = self.api.url, _token_in(self.api.kubeconfig)
             start(
@@ -254,6 +315,7 @@ class Runtime:
             NOT_REACHABLE if reach.error else self.rights.problem,
             self.clock.says,
             self.trust.says,
+            self.secrets.says if self.secrets else None,
             *down,
         )
         return " ".join(filter(None, problems)) or None
@@ -322,9 +384,12 @@ async def launch() -> Runtime:
 def _from_settings() -> Options:
     """For a process that another server started: as `serve --no-demo` without options."""
     config: Config = settings.LEASEBOARD
-    check_read_only(config.read_only, config.clusters)
+    secrets = secrets_place(config)
+    if secrets is None:
+        check_read_only(config.read_only, config.clusters)
     return Options(
         clusters=config.clusters,
+        secrets=secrets,
         data=config.data,
         kubeconfig=config.kubeconfig,
         read_only=config.read_only,

@@ -77,6 +77,7 @@ class Recorder:
         self._concluded: dict[str, dict[str, Reviewed]] = {}
         self._reached: dict[str, str | None] = {}
         self._renewed_at: dict[str, float] = {}
+        self._leaving: set[str] = set()  # clusters that are watched no longer
         self._wake = asyncio.Event()
         self._closing = asyncio.Event()
         self._close_by = float("inf")
@@ -90,11 +91,27 @@ class Recorder:
         self.write_seconds = 0.0
 
     def add(self, source: StateSource) -> None:
+        self._leaving.discard(source.cluster)
         self._sources[source.cluster] = source
-        self._waiting[source.cluster] = Waiting(self._backlog.most)
-        self._incidents[source.cluster] = IncidentQueue(source.cluster, self._backlog.most)
-        self._concluded[source.cluster] = {}
+        self._waiting.setdefault(source.cluster, Waiting(self._backlog.most))
+        incidents = IncidentQueue(source.cluster, self._backlog.most)
+        self._incidents.setdefault(source.cluster, incidents)
+        self._concluded.setdefault(source.cluster, {})
         self._reached[source.cluster] = source.resource_version()
+
+    def remove(self, cluster: str) -> None:
+        """The cluster is watched no longer: write what waits of it, then forget it."""
+        self.watches.stop(cluster, self._sources[cluster].now())
+        self._leaving.add(cluster)
+        self._wake.set()
+
+    def _forget(self, cluster: str) -> None:
+        self._leaving.discard(cluster)
+        for kept in (self._sources, self._waiting, self._incidents, self._concluded):
+            kept.pop(cluster, None)
+        self._reached.pop(cluster, None)
+        self._renewed_at.pop(cluster, None)
+        self._backlog.lost.pop(cluster, None)
 
     def record(
         self,
@@ -154,14 +171,17 @@ class Recorder:
         """Write the whole queue, retrying until the database accepts it."""
         if self._unwritten is not None and not await self._write_surely(*self._unwritten):
             return
-        for source in self._sources.values():
-            if source.listing() and not self._closing.is_set():
+        for source in tuple(self._sources.values()):
+            cluster = source.cluster
+            if source.listing() and not (self._closing.is_set() or cluster in self._leaving):
                 continue
             if not await self._flush_changes(source):
                 return
-            while (batch := self._incidents[source.cluster].take()) is not None:
+            while (batch := self._incidents[cluster].take()) is not None:
                 if not await self._write_surely(partial(write_batch_of_incidents, batch)):
                     return
+            if cluster in self._leaving:
+                self._forget(cluster)
 
     async def _flush_changes(self, source: StateSource) -> bool:
         complete = False

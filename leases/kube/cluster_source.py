@@ -29,6 +29,17 @@ class SourceKind(StrEnum):
     IN_CLUSTER = "in-cluster"
     CONTEXT = "context"
     URL = "url"
+    SECRET = "secret"  # noqa: S105 - of Kubernetes; never written by a person
+
+
+class Kubeconfig:
+    """One that is held in memory, of one context; its owner may replace `config`.
+
+    Its certificates are put into `folder` for the moment in which they are read.
+    """
+
+    def __init__(self, config: dict[str, Any], folder: Path) -> None:
+        self.config, self.folder = config, folder
 
 
 class ClusterSource(msgspec.Struct, frozen=True):
@@ -40,6 +51,7 @@ class ClusterSource(msgspec.Struct, frozen=True):
     kind: SourceKind
     value: str = ""
     token: str = ""
+    held: Kubeconfig | None = None  # of a Secret
 
     def __str__(self) -> str:
         return f"{self.kind}:{self.value}" if self.value else str(self.kind)

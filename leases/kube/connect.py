@@ -30,6 +30,8 @@ async def connect(
         configure, host = _from_url(source.value, source.token), source.value
     elif source.kind is cluster_source.SourceKind.IN_CLUSTER:
         configure, host = await _in_cluster()
+    elif source.held is not None:
+        configure, host = await _from_secret(source.value, source.held)
     else:
         files = (
             (kubeconfig,)
@@ -66,6 +68,29 @@ async def _in_cluster() -> tuple[Configure, str]:
             f"in-cluster works only inside a pod with a service account ({error.__cause__}): "
             f"use another source, {cluster_source.FORMS}."
         ) from error
+
+
+async def _from_secret(name: str, held: cluster_source.Kubeconfig) -> tuple[Configure, str]:
+    """Read what is held now, and whenever credentials fail. An empty one is that of this pod."""
+
+    async def configure() -> Configuration:
+        if not held.config:
+            return await (await _in_cluster())[0]()
+        configuration = Configuration()
+        try:
+            held.folder.mkdir(mode=0o700, exist_ok=True)
+            loader = KubeConfigLoader(held.config, temp_file_path=str(held.folder))  # type: ignore[no-untyped-call]
+            await loader.load_and_set(configuration)  # type: ignore[no-untyped-call]
+        except (ValueError, OSError, ConfigException, TypeError, KeyError) as error:
+            # What the library says may hold a part of the Secret.
+            raise ConfigureError(
+                f"Cannot use the kubeconfig of the Secret {name} ({type(error).__name__})."
+            ) from None
+        return configuration
+
+    if not held.config:
+        return configure, (await _in_cluster())[1]
+    return configure, str(held.config["clusters"][0]["cluster"]["server"]).rstrip("/")
 
 
 MAX_SAID = 200  # characters of what a plugin wrote to stderr

@@ -195,6 +195,11 @@ class Session:
         finally:
             response.close()
 
+    async def configure_again(self) -> None:
+        """The configuration has changed: read it before the next request. Open bodies end."""
+        self._configured_at = float("-inf")
+        await self.close()
+
     async def close(self) -> None:
         api, self._api = self._api, None
         if api is not None:

@@ -16,7 +16,7 @@ import msgspec
 from leases.domain.election import Candidate
 from leases.domain.lease import Lease, ObjectName
 from leases.kube.http_session import JSON, MAX_BODY, Query, Session, Timeouts, advise
-from leases.kube.open_watch import OpenWatch
+from leases.kube.open_watch import OpenWatch, read_lines
 from leases.wire import watch_decoding
 from leases.wire.json_decoding import Undecodable, decoder, read_document
 from leases.wire.status import ApiError, Forbidden, Invalid, NotFound, Status, Unreachable
@@ -166,6 +166,22 @@ class LeaseClient:
             sentence = f"The cluster sent something that is no {what} ({error})."
             raise Unreachable(sentence) from error
         return answer
+
+    async def watch_lines(
+        self, path: str, *, query: Query, lasts: float
+    ) -> AsyncGenerator[bytes, None]:
+        """Yield the lines of a watch of other objects until the server ends it. Raises ApiError."""
+        async with self._session.stream(path, query=query) as response:
+            limit = lasts + self.limits.slack
+            async with contextlib.aclosing(
+                read_lines(response, host=self.host, lasts=limit)
+            ) as lines:
+                async for line in lines:
+                    yield line
+
+    async def configure_again(self) -> None:
+        """Read the cluster's address and our credentials again. Open watches end."""
+        await self._session.configure_again()
 
     async def send(
         self,

@@ -181,6 +181,25 @@ class OpenWatch:
         return silent > self._limits.bookmark and number_of(newest) > number_of(self._version)
 
 
+async def read_lines(
+    response: aiohttp.ClientResponse, *, host: str, lasts: float
+) -> AsyncGenerator[bytes, None]:
+    """Yield the lines of a quiet watch, of few and small objects, until it ends. Raises ApiError.
+
+    `lasts`: seconds after which the server ends it.
+    """
+    cutter = LineCutter()
+    if (sock := socket_of(response)) is not None:
+        _keep_alive(sock)
+    try:
+        async with asyncio.timeout(lasts):
+            while chunk := await response.content.readany():
+                for line in cutter.feed(chunk):
+                    yield line
+    except (LineLengthError, aiohttp.ClientError, OSError, TimeoutError) as error:
+        raise unreachable(host, error, within=lasts) from error
+
+
 def check_not_past(newest: str, version: str) -> None:
     """Raise Gone if the cluster's version is below ours: it was restored or replaced.
 

@@ -69,6 +69,18 @@ def test_the_edit_component_adds_the_right_to_edit_and_nothing_else(overlay):
     ]
 
 
+def test_the_component_of_secrets_adds_the_right_to_read_them_and_the_setting():
+    without, found = rendered("postgresql"), rendered("postgresql with cluster-secrets")
+    name = "leaseboard-cluster-secrets"
+    assert found.keys() - without.keys() == {f"Role/{name}", f"RoleBinding/{name}"}
+    assert found[f"Role/{name}"]["rules"] == [
+        {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get", "list", "watch"]}
+    ]
+    changed = {name for name, one in without.items() if found[name] != one}
+    assert changed == {"ConfigMap/leaseboard"}
+    assert str(load(found["ConfigMap/leaseboard"]["data"]).cluster_secrets) == "in-cluster"
+
+
 def test_an_unknown_field_and_a_wrong_type_are_faults():
     pod = {"containers": [{"name": "a", "imge": "b", "tty": "yes"}]}
     spec = {"template": {"spec": pod}}

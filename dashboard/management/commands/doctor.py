@@ -26,7 +26,7 @@ from dashboard.config import (
 )
 from dashboard.log_lines import hide, redact
 from dashboard.management import diagnosis
-from dashboard.management.cluster_diagnosis import examine_cluster
+from dashboard.management.cluster_diagnosis import examine_cluster, examine_secrets
 from dashboard.management.receiver_diagnosis import examine_receivers
 from dashboard.management.refusing import RefusingCommand, parse_port
 from dashboard.serving.tasks.clock_watch import CONFIRM, contradiction
@@ -136,12 +136,18 @@ async def _clusters(config: Config, seconds: float) -> list[diagnosis.Finding]:
     examined = [
         examine_cluster(spec, config, seconds=seconds, now=clock.now) for spec in config.clusters
     ]
-    return [finding for found in await asyncio.gather(*examined) for finding in found]
+    try:
+        secrets = await examine_secrets(config, seconds=seconds, now=clock.now)
+    except ValueError as error:  # of the setting
+        problem = diagnosis.Level.PROBLEM
+        secrets = [diagnosis.Finding(check="secrets", level=problem, found=str(error))]
+    return [finding for found in await asyncio.gather(*examined) for finding in found] + secrets
 
 
 def _read_only(config: Config) -> list[diagnosis.Finding]:
     try:
-        check_read_only(config.read_only, config.clusters)
+        if config.cluster_secrets is None:
+            check_read_only(config.read_only, config.clusters)
     except ConfigError as error:
         found, _, do = str(error).partition(": ")
         return [

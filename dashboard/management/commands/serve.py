@@ -31,6 +31,7 @@ from dashboard.config import (
     check_read_only,
     parse_cluster,
     parse_gates,
+    secrets_place,
 )
 from dashboard.log_lines import hide
 from dashboard.management.refusing import (
@@ -107,6 +108,7 @@ class Command(RefusingCommand):
             runtime.Options(
                 clusters=clusters,
                 data=config.data,
+                secrets=secrets_place(config),
                 host=host,
                 api_port=api_port,
                 kubeconfig=config.kubeconfig,
@@ -204,9 +206,15 @@ def _api_port(port: int, chosen: int | None) -> int:
 def _check_sources(clusters: tuple[ClusterSpec, ...], config: Config) -> None:
     """What only a person can put right stops the start; whether a cluster answers is seen later."""
     try:
-        check_read_only(config.read_only, clusters)
+        place = secrets_place(config)
+        if place is None:  # else a Secret may name the cluster later
+            check_read_only(config.read_only, clusters)
+        else:
+            asyncio.run(connect(place.source, kubeconfig=config.kubeconfig))
     except ConfigError as error:
         raise CommandError(str(error)) from None
+    except ValueError as error:
+        raise CommandError(f"LEASEBOARD_CLUSTER_SECRETS: {str(error).rstrip('.')}.") from error
     for spec in clusters:
         if spec.source.kind is SourceKind.EMBEDDED:
             continue

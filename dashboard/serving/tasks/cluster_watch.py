@@ -126,6 +126,12 @@ class ClusterWatch:
         """The watch stopped on an unexpected error: what is known grows stale."""
         self.tracker.handle(Disconnected(problem.sentence))
 
+    def leave(self) -> None:
+        """The cluster is watched no longer; its tasks have ended."""
+        self._clock.on_jump.remove(self._clock_jumped)
+        self._clock.on_sleep.remove(self.tracker.stood_still)
+        self._recorder.remove(self._cluster.name)
+
     def _clock_jumped(self, jump: Jump) -> None:
         """Move all moments that are kept of the cluster, and write the states with the new ones."""
         name, store = self._cluster.name, self._cluster.store
@@ -248,9 +254,13 @@ class KindOverrides:
         self._trackers[cluster] = tracker
         await self._refresh(cluster)
 
+    def leave(self, cluster: str) -> None:
+        """The cluster is watched no longer."""
+        self._trackers.pop(cluster, None)
+
     async def refresh(self) -> None:
         """Take over what is stored now."""
-        for cluster in self._trackers:
+        for cluster in tuple(self._trackers):
             await self._refresh(cluster)
 
     async def run(self) -> None:
@@ -266,7 +276,8 @@ class KindOverrides:
 
     async def _refresh(self, cluster: str) -> None:
         kinds, marks = await self._in_thread(partial(_load, cluster))
-        self._trackers[cluster].set_overrides(kinds, marks)
+        if cluster in self._trackers:
+            self._trackers[cluster].set_overrides(kinds, marks)
 
 
 def _load(cluster: str) -> Overrides:

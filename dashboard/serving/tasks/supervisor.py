@@ -70,6 +70,7 @@ class Supervisor:
         self._settled = settled
         self._down: dict[tuple[str, str], _Down] = {}
         self._tasks: dict[asyncio.Task[None], bool] = {}  # with whether it ends by itself
+        self._of: dict[str, list[asyncio.Task[None]]] = {}  # by cluster
         self._stopping = asyncio.Event()
 
     def start(
@@ -92,7 +93,20 @@ class Supervisor:
         name = f"{task} {cluster}".strip()
         running = asyncio.create_task(kept, name=name)
         self._tasks[running] = may_end is not None
+        self._of.setdefault(cluster, []).append(running)
         return running
+
+    async def end(self, cluster: str) -> None:
+        """Cancel the tasks of one cluster, and forget what was wrong with them."""
+        ended = self._of.pop(cluster, [])
+        for task in ended:
+            task.cancel()
+            del self._tasks[task]
+        await asyncio.gather(*ended, return_exceptions=True)
+        for place in [place for place in self._down if place[1] == cluster]:
+            del self._down[place]
+        for place in [place for place in self.restarts if place[1] == cluster]:
+            del self.restarts[place]
 
     async def stop(self) -> None:
         """Cancel the tasks, and restart none any more."""

@@ -56,6 +56,7 @@ SEEN_BY = {
     ("leases/kube/lease_client.py", "list"): "list awaits the page",
     ("leases/kube/reflector.py", "__init__"): "follow awaits the reading",
     ("leases/kube/evidence.py", "answer"): "answer awaits the group of tasks",
+    ("dashboard/serving/tasks/secret_clusters.py", "run"): "run awaits the group of tasks",
     ("leases/demo/run.py", "run_demo"): "the group of tasks, which the demo's task awaits",
     ("leases/bounded_connection.py", "bounded"): "passes bytes on; the block awaits its end",
     ("leases/history/database.py", "run"): "run awaits the look",
@@ -77,6 +78,7 @@ SEEN_BY = {
 
 # Places that start more than one.
 TIMES = {
+    ("dashboard/serving/tasks/secret_clusters.py", "run"): 3,
     ("leases/actions/deletion_runs.py", "run"): 2,  # the group, and the task in it
     ("leases/apiserver/storage/journal.py", "_schedule"): 2,
     ("leases/bounded_connection.py", "bounded"): 2,
