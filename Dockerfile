@@ -20,6 +20,10 @@ COPY --from=build /venv /venv
 COPY --from=build /app /app
 WORKDIR /app
 ENV PATH=/venv/bin:$PATH HOME=/ PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 MALLOC_ARENA_MAX=1 LEASEBOARD_DATA=/data
+LABEL org.opencontainers.image.title=Leaseboard \
+  org.opencontainers.image.description="Who owns every Kubernetes Lease, now and in the past" \
+  org.opencontainers.image.licenses=Apache-2.0 \
+  org.opencontainers.image.version=0.1.0
 USER 10001:10001
 VOLUME /data
 EXPOSE 8000

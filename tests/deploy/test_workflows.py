@@ -49,6 +49,27 @@ def test_nothing_is_released_that_the_checks_refuse():
     assert "image" in jobs["release"]["needs"]
 
 
+def test_the_image_is_made_of_a_base_by_digest_for_both_machines_with_annotations():
+    """The loop of the workflow, run with a docker that prints what it was told."""
+    look, build = workflow("image.yml")["jobs"]["build"]["steps"][-2:]
+    assert {*build["env"].values()} == {
+        "${{ steps.base.outputs.name }}", "${{ steps.base.outputs.digest }}",
+    }  # fmt: skip
+    assert look["id"] == "base"
+    known = {"BASE": "python:3", "DIGEST": "sha256:0", "VERSION": "1.2.3", "IMAGE": "ghcr.io/A/B"}
+    given = {"GITHUB_SERVER_URL": "https://x", "GITHUB_REPOSITORY": "A/B", "GITHUB_SHA": "c"}
+    stub = 'docker() { printf "%s\\n" "$@"; }\n'
+    done = subprocess.run(
+        ["bash", "-euc", stub + build["run"]], env=known | given | {"PATH": "/usr/bin:/bin"},
+        capture_output=True, text=True, check=True, timeout=60,
+    )  # fmt: skip
+    told = done.stdout.splitlines()
+    assert {"linux/amd64,linux/arm64", "PYTHON=python:3@sha256:0", "ghcr.io/a/b:1.2.3"} <= {*told}
+    for one in ("version=1.2.3", "base.digest=sha256:0", "revision=c"):
+        assert f"org.opencontainers.image.{one}" in told
+        assert f"index,manifest:org.opencontainers.image.{one}" in told
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_workflow_may_write_only_what_a_job_of_it_says(name):
     assert workflow(name)["permissions"] == {"contents": "read"}
