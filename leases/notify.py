@@ -8,6 +8,7 @@ import asyncio
 import base64
 import hashlib
 import hmac
+import re
 import socket
 import ssl
 import time
@@ -19,7 +20,7 @@ from email.utils import format_datetime
 from functools import cache
 from http import HTTPStatus
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import aiosmtplib
 import h11
@@ -101,6 +102,103 @@ def _alert(message: Message, now: datetime) -> dict[str, Any]:
     return alert | ({"generatorURL": message.url} if message.url else {})
 
 
+# What a service calls an incident: the same at each message, so that the end finds the beginning.
+def _incident_key(message: Message) -> str:
+    return f"leaseboard-{message.cluster}-{message.incident}"[:MAX_KEY]
+
+
+MAX_KEY = 255  # characters of a dedup_key; Opsgenie takes an alias of 512
+MAX_SUMMARY = 1000  # PagerDuty takes 1,024
+MAX_ALERT = 130  # characters of the message of an alert of Opsgenie
+MAX_DESCRIPTION = 15_000
+MAX_CARD = 20_000  # characters of facts in a card; Teams refuses more than 28 KB
+PRIORITIES = {"critical": "P1", "warning": "P3", "info": "P5"}
+
+
+def pagerduty_bodies(message: Message, key: str) -> list[bytes]:
+    """Events API v2. A test is ended at once, so that it wakes nobody for long.
+
+    Source: developer.pagerduty.com/docs/events-api-v2/trigger-events.
+    """
+    event: dict[str, Any] = {"routing_key": key, "dedup_key": _incident_key(message)}
+    trigger: dict[str, Any] = event | {
+        "event_action": "trigger",
+        "client": USER_AGENT,
+        "payload": {
+            "summary": notify.title(message)[:MAX_SUMMARY],
+            "source": message.cluster,
+            "severity": message.severity.value,
+            "timestamp": format_time(message.began),
+            "class": message.cause.value,
+            "custom_details": dict(notify.facts(message)),
+        },
+    }
+    if message.url:
+        trigger |= {"client_url": message.url, "links": [{"href": message.url, "text": "Incident"}]}
+    resolve = _encode(event | {"event_action": "resolve"})
+    if message.stage is Stage.OVER:
+        return [resolve]
+    return [_encode(trigger), *([resolve] if message.stage is Stage.TEST else [])]
+
+
+def opsgenie_requests(message: Message, url: str) -> list[tuple[str, bytes]]:
+    """Alert API: create under an alias, or close it. A test is closed at once.
+
+    Source: docs.opsgenie.com/docs/alert-api.
+    """
+    alias, base = _incident_key(message), url.rstrip("/").removesuffix("/v2/alerts")
+    create = {
+        "message": notify.title(message)[:MAX_ALERT],
+        "alias": alias,
+        "description": notify.text(message)[:MAX_DESCRIPTION],
+        "details": dict(notify.facts(message)),
+        "source": USER_AGENT,
+        "entity": message.cluster,
+        "priority": PRIORITIES[message.severity.value],
+        "tags": ["leaseboard", message.cause.value],
+    }
+    end = {"source": USER_AGENT, "note": notify.title(message)}
+    place = f"{base}/v2/alerts"
+    close = f"{place}/{quote(alias, safe='')}/close?identifierType=alias", _encode(end)
+    if message.stage is Stage.OVER:
+        return [close]
+    return [(place, _encode(create)), *([close] if message.stage is Stage.TEST else [])]
+
+
+def teams_body(messages: Sequence[Message], delivery: str) -> bytes:
+    """An Adaptive Card, as the workflow "when a Teams webhook request is received" takes it.
+
+    Source: learn.microsoft.com, "Create incoming webhooks with Workflows for Microsoft Teams".
+    """
+    blocks: list[dict[str, Any]] = []
+    left = MAX_CARD
+    for message in messages:
+        head = notify.title(message)
+        facts = [{"title": name, "value": value[:1000]} for name, value in notify.facts(message)]
+        left -= len(head) + sum(len(one["title"]) + len(one["value"]) for one in facts)
+        if left < 0:
+            break
+        block = {"type": "TextBlock", "text": _plain(head), "weight": "Bolder", "wrap": True}
+        shown = [one | {"value": _plain(one["value"])} for one in facts]
+        blocks += [block, {"type": "FactSet", "facts": shown}]
+    told = f"{notify.title_of_all(messages)}. Delivery {delivery}"
+    blocks.append({"type": "TextBlock", "text": _plain(told), "isSubtle": True, "wrap": True})
+    card = {
+        "$schema": "http://adaptivecards.io/schemas/adaptive-card.json",
+        "type": "AdaptiveCard",
+        "version": "1.4",
+        "body": blocks,
+    }
+    content_type = "application/vnd.microsoft.card.adaptive"
+    attachment = {"contentType": content_type, "contentUrl": None, "content": card}
+    return _encode({"type": "message", "attachments": [attachment]})
+
+
+def _plain(text: str) -> str:
+    """A card reads a part of Markdown: whoever writes a Lease must make no link of it."""
+    return re.sub(r"([\\`*_\[\]()#])", r"\\\1", text)
+
+
 TOTAL_SECONDS = 15.0  # of a whole exchange over HTTP
 MAX_ANSWER = 65_536  # bytes that a receiver may send us, of whatever sort; nothing of it is kept
 REST_SECONDS = 1.0  # for the body of an answer whose status is known
@@ -122,11 +220,23 @@ async def send_http(
     delivery: str,
     now: datetime,
 ) -> DeliveryOutcome:
-    """Post once. Never raises for what the network or the receiver does."""
-    url, body, headers = _request(sort, target, messages, delivery, now)
+    """Post each request once. Never raises for what the network or the receiver does.
+
+    A service that takes one incident at a time knows it by its key: what is sent again after a
+    failure in between changes nothing there.
+    """
+    outcome = DeliveryOutcome()
+    for url, body, headers in _requests(sort, target, messages, delivery, now):
+        outcome = await _send_one(url, body, headers, ADVICE.get(sort, ""))
+        if outcome.error:
+            break
+    return outcome
+
+
+async def _send_one(url: str, body: bytes, headers: dict[str, str], advice: str) -> DeliveryOutcome:
     try:
         async with asyncio.timeout(TOTAL_SECONDS):
-            return await _post(URL(url), body, headers)
+            return await _post(URL(url), body, headers, advice)
     except TimeoutError:
         return DeliveryOutcome(f"It did not answer within {TOTAL_SECONDS:.0f} s.")
     except ssl.SSLCertVerificationError:
@@ -140,7 +250,7 @@ async def send_http(
         return DeliveryOutcome(f"The request failed ({type(error).__name__}).")
 
 
-async def _post(url: URL, body: bytes, headers: dict[str, str]) -> DeliveryOutcome:
+async def _post(url: URL, body: bytes, headers: dict[str, str], advice: str) -> DeliveryOutcome:
     if url.scheme not in ("http", "https") or url.raw_host is None or not url.port:
         raise ValueError(url.scheme)
     tls = _tls() if url.scheme == "https" else None
@@ -149,13 +259,17 @@ async def _post(url: URL, body: bytes, headers: dict[str, str]) -> DeliveryOutco
             sock=connection.socket, ssl=tls, server_hostname=url.raw_host if tls else None
         )
         try:
-            return await _converse(url, body, headers, reader, writer)
+            status, seconds = await _converse(url, body, headers, reader, writer)
         except (h11.ProtocolError, OSError):
             if connection.too_much:
                 return DeliveryOutcome(TOO_MUCH)
             raise
         finally:
             writer.transport.abort()
+    if 200 <= status < 300:
+        return DeliveryOutcome()
+    wrong = 400 <= status < 500 and status not in (408, 429)
+    return DeliveryOutcome(f"{_refused(status)} {advice if wrong else ''}".rstrip(), seconds)
 
 
 async def _converse(
@@ -164,8 +278,8 @@ async def _converse(
     headers: dict[str, str],
     reader: asyncio.StreamReader,
     writer: asyncio.StreamWriter,
-) -> DeliveryOutcome:
-    """Send the request; its outcome is known with the status, whatever follows."""
+) -> tuple[int, float]:
+    """Send the request. Return the status of the answer, whatever follows, and its Retry-After."""
     http = h11.Connection(h11.CLIENT, max_incomplete_event_size=MAX_ANSWER)
     own = {"Host": url.host_port_subcomponent or "", "Content-Length": str(len(body))}
     if url.user is not None:
@@ -182,9 +296,7 @@ async def _converse(
         async with asyncio.timeout(REST_SECONDS):
             while not isinstance(await _next_event(http, reader), h11.EndOfMessage):
                 pass
-    if 200 <= answer.status_code < 300:
-        return DeliveryOutcome()
-    return DeliveryOutcome(_refused(answer.status_code), _retry_after(answer.headers))
+    return answer.status_code, _retry_after(answer.headers)
 
 
 async def _next_event(http: h11.Connection, reader: asyncio.StreamReader) -> object:
@@ -199,25 +311,42 @@ def _basic(user: str, password: str) -> str:
     return base64.b64encode(f"{user}:{password}".encode()).decode()
 
 
-def _request(
+ADVICE = {
+    Sort.PAGERDUTY: "Check the routing key: it must be that of an Events API v2 integration.",
+    Sort.OPSGENIE: "Check the API key, that it may create alerts, and the address of your region.",
+    Sort.TEAMS: "Check that the workflow is on, and copy its address anew.",
+}
+Request = tuple[str, bytes, dict[str, str]]
+
+
+def _requests(
     sort: Sort, target: Target, messages: Sequence[Message], delivery: str, now: datetime
-) -> tuple[str, bytes, dict[str, str]]:
+) -> list[Request]:
     headers = {
         "Content-Type": "application/json",
         "User-Agent": USER_AGENT,
         "Leaseboard-Delivery": delivery,
     }
     if sort is Sort.SLACK:
-        return target.url, slack_body(messages, delivery), headers
+        return [(target.url, slack_body(messages, delivery), headers)]
+    if sort is Sort.TEAMS:
+        return [(target.url, teams_body(messages, delivery), headers)]
+    if sort is Sort.PAGERDUTY:
+        bodies = (body for one in messages for body in pagerduty_bodies(one, target.secret))
+        return [(target.url, body, headers) for body in bodies]
+    if sort is Sort.OPSGENIE:
+        headers["Authorization"] = f"GenieKey {target.secret}"
+        pairs = (pair for one in messages for pair in opsgenie_requests(one, target.url))
+        return [(url, body, headers) for url, body in pairs]
     if sort is Sort.ALERTMANAGER:
         if target.secret:
             headers["Authorization"] = f"Bearer {target.secret}"
-        return alerts_url(target.url), alertmanager_body(messages, now), headers
+        return [(alerts_url(target.url), alertmanager_body(messages, now), headers)]
     body, timestamp = webhook_body(messages, delivery), int(now.timestamp() or time.time())
     headers["Leaseboard-Timestamp"] = str(timestamp)
     if target.secret:
         headers["Leaseboard-Signature"] = signature(target.secret, timestamp, body)
-    return target.url, body, headers
+    return [(target.url, body, headers)]
 
 
 def alerts_url(url: str) -> str:

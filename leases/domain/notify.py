@@ -23,6 +23,9 @@ class Sort(StrEnum):
     SLACK = "slack"
     ALERTMANAGER = "alertmanager"
     EMAIL = "email"
+    PAGERDUTY = "pagerduty"
+    OPSGENIE = "opsgenie"
+    TEAMS = "teams"
 
 
 class Security(StrEnum):
@@ -37,7 +40,8 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     """`url` and `secret` are of HTTP; the rest is of e-mail."""
 
     url: str = ""
-    secret: str = ""  # signs a webhook; the bearer token of Alertmanager
+    # Signs a webhook; the bearer token of Alertmanager, the key of PagerDuty or Opsgenie.
+    secret: str = ""
     host: str = ""
     port: int = 587
     security: Security = Security.STARTTLS

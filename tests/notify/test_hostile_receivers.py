@@ -75,7 +75,7 @@ async def test_a_mail_server_that_speaks_no_tls_has_the_same_limits(name):
         assert await mailed(receiver, Security.TLS)
 
 
-@pytest.mark.parametrize("sort", [Sort.WEBHOOK, Sort.SLACK, Sort.ALERTMANAGER])
+@pytest.mark.parametrize("sort", [Sort.WEBHOOK, Sort.SLACK, Sort.ALERTMANAGER, Sort.PAGERDUTY])
 @pytest.mark.parametrize(
     ("name", "error"),
     [

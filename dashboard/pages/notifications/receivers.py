@@ -40,13 +40,22 @@ def receivers_required(view: Callable[..., HttpResponseBase]) -> Callable[..., H
 
 SORT_WORDS = {
     Sort.WEBHOOK: "Webhook", Sort.SLACK: "Slack", Sort.ALERTMANAGER: "Alertmanager",
-    Sort.EMAIL: "E-mail",
+    Sort.EMAIL: "E-mail", Sort.PAGERDUTY: "PagerDuty", Sort.OPSGENIE: "Opsgenie",
+    Sort.TEAMS: "Microsoft Teams",
 }  # fmt: skip
 TARGET_FIELDS = {
     Sort.WEBHOOK: ("url", "secret"),
     Sort.SLACK: ("url",),
     Sort.ALERTMANAGER: ("url", "secret"),
     Sort.EMAIL: ("host", "port", "security", "username", "password", "sender", "to"),
+    Sort.PAGERDUTY: ("url", "secret"),
+    Sort.OPSGENIE: ("url", "secret"),
+    Sort.TEAMS: ("url",),
+}
+# The address that a new receiver begins with, and what its key is called; such a key is needed.
+SERVICES = {
+    Sort.PAGERDUTY: ("https://events.pagerduty.com/v2/enqueue", "Routing key"),
+    Sort.OPSGENIE: ("https://api.opsgenie.com", "API key"),
 }
 CHOICE_FIELDS = (
     "unplanned", "stages", "causes", "phases", "kinds", "clusters", "namespaces", "leases",
@@ -127,6 +136,9 @@ class ReceiverForm(PlainForm):
             signs = self.sort is Sort.WEBHOOK
             secret.label = "Key that signs" if signs else "Bearer token"
             secret.help_text = "Optional."
+        if self.sort in SERVICES and secret is not None:
+            self.fields["url"].initial, secret.label = SERVICES[self.sort]
+            secret.help_text, secret.required = "", True
         if self._known is None:
             return
         for name in _SECRETS:

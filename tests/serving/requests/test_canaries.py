@@ -178,7 +178,7 @@ def use_everything(server: Server, browser: Opener, echo: str) -> dict[str, str]
     secrets["badge"] = found(r"/badge/([\w-]+)\.svg", made)
     made = send(browser, f"{server.url}/people/", username="olga", role="operator")
     secrets["sign_in_link"] = found(r"/sign-in/([\w-]+)/", made)
-    for sort in ("webhook", "slack", "alertmanager", "email"):
+    for sort in ("webhook", "slack", "alertmanager", "email", "pagerduty", "opsgenie", "teams"):
         given = {"name": sort, "group_seconds": "0", "enabled": "on"}
         given |= {"url": f"{echo}/{canary('url')}", "secret": canary("secret")}
         if sort == "email":
