@@ -7,7 +7,6 @@ import urllib.parse
 import urllib.request
 from collections.abc import Iterator
 from contextlib import AsyncExitStack
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,40 +20,43 @@ LOOKS = 5  # frames of a page, one a second: rights are looked at every two
 NEW = "a-new-and-long-one"
 
 
-@pytest.fixture
-def house(tmp_path: Path) -> Iterator[House]:
-    with ended(Server(tmp_path / "data", "--no-demo")) as server:
+PATHS = {"olga": "password_change/", "ina": "auth/user/{id}/password/"}
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    with ended(Server(tmp_path_factory.mktemp("own-password") / "data", "--no-demo")) as server:
         server.wait_synced()
-        house = House(server, people.make(server.data, {"olga": people.READER}))
-        olga = house.people["olga"]
-        house.end(
-            "INSERT INTO auth_user_groups (user_id, group_id) "
-            "SELECT :id, id FROM auth_group WHERE name = 'admin';"
-            "INSERT INTO django_session SELECT 'another-browser', session_data, expire_date "
-            "FROM django_session WHERE session_key = :session",
-            olga,
-        )
+        house = House(server, people.make(server.data, dict.fromkeys(PATHS, people.READER)))
+        for name, who in house.people.items():
+            house.end(
+                "INSERT INTO auth_user_groups (user_id, group_id) "
+                "SELECT :id, id FROM auth_group WHERE name = 'admin';"
+                "INSERT INTO django_session SELECT :other, session_data, expire_date "
+                "FROM django_session WHERE session_key = :session",
+                who | {"other": f"other-browser-of-{name}"},
+            )
         yield house
 
 
-def fields_of(path: str) -> dict[str, str]:
+def fields_of(path: str, name: str) -> dict[str, str]:
     names = ("new_password1", "new_password2") if path == "password_change/" else (
         "password1", "password2",
     )  # fmt: skip
-    return {"old_password": "secret-olga", "usable_password": "true"} | dict.fromkeys(names, NEW)
+    return {"old_password": f"secret-{name}", "usable_password": "true"} | dict.fromkeys(names, NEW)
 
 
-def change_password(house: House, path: str, session: str) -> str:
+def change_password(house: House, path: str, name: str) -> str:
     """Send the form of a page under /admin/; the key of the session afterwards."""
 
     class Stay(urllib.request.HTTPRedirectHandler):
         def redirect_request(self, *_: Any) -> None:
             return None
 
-    token = "a" * 32
+    token, session = "a" * 32, house.people[name]["session"]
     request = urllib.request.Request(
         f"{house.server.url}/admin/{path}",
-        urllib.parse.urlencode({"csrfmiddlewaretoken": token} | fields_of(path)).encode(),
+        urllib.parse.urlencode({"csrfmiddlewaretoken": token} | fields_of(path, name)).encode(),
         {"Cookie": f"sessionid={session}; csrftoken={token}", "Origin": house.server.url},
     )
     with pytest.raises(urllib.error.HTTPError) as sent:
@@ -68,19 +70,18 @@ def change_password(house: House, path: str, session: str) -> str:
     return cookies["sessionid"].value
 
 
-@pytest.mark.parametrize("path", ["password_change/", "auth/user/{id}/password/"])
-async def test_the_own_pages_stay_open_and_all_others_are_closed(house, path):
-    olga = house.people["olga"]
+@pytest.mark.parametrize("name", PATHS)
+async def test_the_own_pages_stay_open_and_all_others_are_closed(house, name):
+    who = house.people[name]
+    other = {"session": f"other-browser-of-{name}"}
     async with AsyncExitStack() as stack:
-        own = [await house.open((kind, {}), olga) for kind in (FEED, PAGE)]
-        others = [
-            await house.open((kind, {}), {"session": "another-browser"}) for kind in (FEED, PAGE)
-        ]
+        own = [await house.open((kind, {}), who) for kind in (FEED, PAGE)]
+        others = [await house.open((kind, {}), other) for kind in (FEED, PAGE)]
         for socket in (*own, *others):
             await stack.enter_async_context(socket)
 
-        session = change_password(house, path.format(**olga), olga["session"])
-        assert session != olga["session"]
+        session = change_password(house, PATHS[name].format(**who), name)
+        assert session != who["session"]
         for socket in others:
             assert await closing_of(socket) == (4403, rights.PASSWORD_CHANGED)
         for _ in range(LOOKS):

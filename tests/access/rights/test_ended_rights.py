@@ -139,25 +139,37 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
         yield House(server, people.make(server.data, wanted))
 
 
-async def close_all(house: House, kinds: dict[str, Kind], who: dict[str, Any], sql: str) -> Any:
-    """Open a socket of every kind, end the right, and hear how each is closed. Those of others
-    stay."""
+Ended = dict[str, dict[str, tuple[int, str]]]  # by ended right and kind of socket
+
+
+async def close_all(house: House, kinds: dict[str, Kind], ends: dict[str, str], sort: str) -> Ended:
+    """Open a socket of every kind for each right, end them all, and hear how each is closed.
+    Those of others stay."""
     others = [
         (FEED, house.people["still there"]),
         (PAGE, house.people["still there"]),
         (PAGE, house.people["still there on a wall"]),
     ]
+    who = {ended: house.people[f"{sort} {ended}"] for ended in ends}
     async with AsyncExitStack() as stack:
-        sockets = {name: await house.open(kind, who) for name, kind in kinds.items()}
+        sockets = {
+            (ended, name): await house.open(kind, who[ended])
+            for ended in who
+            for name, kind in kinds.items()
+        }
         kept = [await house.open((path, {}), other) for path, other in others]
         for socket in (*sockets.values(), *kept):
             await stack.enter_async_context(socket)
-        house.end(sql, who)
+        for ended, sql in ends.items():
+            house.end(sql, who[ended])
         closed = await asyncio.gather(*map(closing_of, sockets.values()))
         assert [socket.state.name for socket in kept] == ["OPEN"] * len(kept)
-        again = await asyncio.gather(*(refusal(house, kind, who) for kind in kinds.values()))
+        again = [await refusal(house, kinds[name], who[ended]) for ended, name in sockets]
         assert {code for code, _ in again} == {4403}, "nor is any opened again"
-        return dict(zip(sockets, closed, strict=True))
+    found: Ended = {ended: {} for ended in who}
+    for (ended, name), said in zip(sockets, closed, strict=True):
+        found[ended][name] = said
+    return found
 
 
 async def refusal(house: House, kind: Kind, who: dict[str, Any]) -> tuple[int, str]:
@@ -169,32 +181,38 @@ async def refusal(house: House, kind: Kind, who: dict[str, Any]) -> tuple[int, s
     return 0, "opened"
 
 
-@pytest.mark.parametrize("ended", USERS)
-async def test_the_right_of_a_user_ends_on_every_socket(house, ended):
-    _, sql, reason = USERS[ended]
-    closed = await close_all(house, OF_USERS, house.people[f"user {ended}"], sql)
-    assert closed == dict.fromkeys(OF_USERS, (4403, reason))
+async def test_the_right_of_a_user_ends_on_every_socket(house):
+    closed = await close_all(
+        house, OF_USERS, {name: sql for name, (_, sql, _) in USERS.items()}, "user"
+    )
+    for ended, (_, _, reason) in USERS.items():
+        assert closed[ended] == dict.fromkeys(OF_USERS, (4403, reason)), ended
 
 
-@pytest.mark.parametrize("ended", WALLS)
-async def test_the_right_of_a_wall_link_ends_on_every_socket(house, ended):
-    sql, reason = WALLS[ended]
-    closed = await close_all(house, OF_WALLS, house.people[f"wall {ended}"], sql)
-    assert closed == dict.fromkeys(OF_WALLS, (4403, reason))
+async def test_the_right_of_a_wall_link_ends_on_every_socket(house):
+    closed = await close_all(
+        house, OF_WALLS, {name: sql for name, (sql, _) in WALLS.items()}, "wall"
+    )
+    for ended, (_, reason) in WALLS.items():
+        assert closed[ended] == dict.fromkeys(OF_WALLS, (4403, reason)), ended
 
 
-@pytest.mark.parametrize("ended", TOKENS)
-async def test_the_right_of_a_token_ends_on_every_socket(house, ended):
-    sql, reason = TOKENS[ended]
-    who = house.people[f"token {ended}"]
-    sockets = [await house.open((path, {}), who) for path in (FEED, PAGE)]
-    house.end(sql, who)
-    assert await asyncio.gather(*map(closing_of, sockets)) == [(4403, reason)] * 2
-    with pytest.raises(InvalidStatus) as refused:
-        await house.open((FEED, {}), who)
-    answer = refused.value.response
-    assert (answer.status_code, answer.headers["Content-Type"]) == (401, api_tokens.CONTENT_TYPE)
-    assert json.loads(answer.body)["detail"] == reason
+async def test_the_right_of_a_token_ends_on_every_socket(house):
+    who = {ended: house.people[f"token {ended}"] for ended in TOKENS}
+    sockets = {
+        ended: [await house.open((path, {}), one) for path in (FEED, PAGE)]
+        for ended, one in who.items()
+    }
+    for ended, (sql, _) in TOKENS.items():
+        house.end(sql, who[ended])
+    for ended, (_, reason) in TOKENS.items():
+        assert await asyncio.gather(*map(closing_of, sockets[ended])) == [(4403, reason)] * 2
+        with pytest.raises(InvalidStatus) as refused:
+            await house.open((FEED, {}), who[ended])
+        answer = refused.value.response
+        found = answer.status_code, answer.headers["Content-Type"]
+        assert found == (401, api_tokens.CONTENT_TYPE), ended
+        assert json.loads(answer.body)["detail"] == reason
 
 
 async def test_a_wall_link_opens_no_feed(house):

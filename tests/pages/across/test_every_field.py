@@ -25,7 +25,7 @@ def fields_of(page: str) -> set[str]:
 OVERRIDES = {"kind": "lock", "may_be_vacant": "true"}  # of two forms of one page
 
 
-SHORT, TURNS = 3, 16
+MOST_TURNS = 16
 TO_EACH = ("a%00b", "1" + "0" * 5000)
 RECEIVERS = "/notifications/receivers/new/"
 MAIL = {
@@ -59,10 +59,9 @@ def fields_with_a_case(shown: str) -> set[str]:
 
 
 def values_of(turn: int, given: dict[str, str]) -> tuple[str, ...]:
-    """All values; of a long form only some for each field, and together all."""
-    if len(given) <= SHORT:
-        return VALUES
-    return (*TO_EACH, *VALUES[turn % TURNS :: TURNS])
+    """Some for each field, and together all."""
+    turns = min(len(given), MOST_TURNS)
+    return (*TO_EACH, *VALUES[turn % turns :: turns])
 
 
 @pytest.mark.parametrize(("shown", "posted", "given"), CASES)
