@@ -2,13 +2,56 @@
 
 from __future__ import annotations
 
-RUN = """async ([part, only]) => {
-  const rules = only ? {runOnly: only} : {};
-  const where = part ? {include: [[part]]} : document;
-  const found = await axe.run(where, {resultTypes: ["violations"], ...rules});
-  return found.violations.flatMap(({id, nodes}) =>
-    nodes.map((node) => `${id}: ${node.html.slice(0, 200)} ${node.failureSummary}`));
-}"""
+SENTENCES = """({id, nodes}) =>
+    nodes.map((node) => `${id}: ${node.html.slice(0, 200)} ${node.failureSummary}`)"""
+# All of axe's rules but those about colours, which cost four times as much as the others together.
+STRUCTURE = f"""async (part) => {{
+  const where = part ? {{include: [[part]]}} : document;
+  const off = {{enabled: false}};
+  const found = await axe.run(where, {{
+    resultTypes: ["violations"],
+    rules: {{"color-contrast": off, "link-in-text-block": off}},
+  }});
+  return found.violations.flatMap({SENTENCES});
+}}"""
+# axe's rules about colours, for text that looks as none that has passed them on an earlier page: a
+# look is all that these rules see, from the colour of the text to what is painted behind it.
+COLOURS = f"""async () => {{
+  const passed = new Set(JSON.parse(localStorage.getItem("passed looks") ?? "[]"));
+  const painted = new Map([[null, ""]]);
+  function behind(element) {{
+    if (!painted.has(element)) {{
+      const {{backgroundColor, backgroundImage, opacity}} = getComputedStyle(element);
+      const own = `${{backgroundColor}} ${{backgroundImage}} ${{opacity}}`;
+      painted.set(element, `${{behind(element.parentElement)}}/${{own}}`);
+    }}
+    return painted.get(element);
+  }}
+  function look(element) {{
+    const {{color, fill, fontSize, fontWeight}} = getComputedStyle(element);
+    const home = element.parentElement;
+    const off = element.closest(":disabled, [aria-disabled=true]") !== null;
+    return [
+      element.localName, element.getAttribute("class"), home.getAttribute("class"), off, color,
+      fill, fontSize, fontWeight, getComputedStyle(home).color, behind(element),
+    ].join();
+  }}
+  const says = (element) => element.matches("input, select, textarea")
+    || [...element.childNodes].some((one) => one.nodeType === Node.TEXT_NODE && one.data.trim());
+  const fresh = [...document.body.querySelectorAll("*")]
+    .filter((element) => says(element) && element.checkVisibility() && !passed.has(look(element)));
+  if (!fresh.length) return [];
+  const found = await axe.run({{include: fresh}}, {{
+    resultTypes: ["violations", "incomplete"],
+    runOnly: ["color-contrast", "link-in-text-block"],
+    elementRef: true,
+  }});
+  const open = new Set([...found.violations, ...found.incomplete]
+    .flatMap(({{nodes}}) => nodes.map(({{element}}) => look(element))));
+  fresh.map(look).filter((one) => !open.has(one)).forEach((one) => passed.add(one));
+  localStorage.setItem("passed looks", JSON.stringify([...passed]));
+  return found.violations.flatMap({SENTENCES});
+}}"""
 # Controls that stand outside of the panel or page they belong to.
 ASTRAY = """() => [...document.querySelectorAll("main :is(input, select, textarea, button, .btn)")]
   .filter((control) => control.checkVisibility() && control.type !== "hidden")

@@ -16,7 +16,7 @@ from django.urls import URLPattern, URLResolver
 from playwright.sync_api import Browser, BrowserContext, Page
 
 from dashboard import urls
-from tests.browser.judgements import ASTRAY, CROWDED, MISNAMED, RUN, TOO_WIDE
+from tests.browser.judgements import ASTRAY, COLOURS, CROWDED, MISNAMED, STRUCTURE, TOO_WIDE
 from tests.support.api_client import LeaseApi
 from tests.support.processes import Server, serving, wait_for
 from tests.support.signing_in import form_of, sign_in_page
@@ -96,7 +96,6 @@ NO_PAGES = {
     "stop_deletion", "write_rights", "test_receiver", "end_quiet_time",
     "acknowledge_incident", "revoke_badge", "badge_svg", "badge_json", "reliability_objective",
 }  # fmt: skip
-COLOUR = ["color-contrast", "link-in-text-block"]  # axe's rules about colours
 OPEN = """() => document.querySelectorAll("details").forEach((one) => { one.open = true; })"""
 LISTEN = """document.addEventListener("securitypolicyviolation", (event) =>
   console.error(`CSP ${event.violatedDirective} ${event.blockedURI} ${event.sourceFile}`));"""
@@ -237,9 +236,10 @@ def look(watched: Watched, server: Server, path: str, axe: str) -> list[str]:
     found = page.evaluate(ASTRAY)
 
     def judge(part: str | None = None) -> None:
-        for theme, rules in (("dark", COLOUR), ("light", None)):  # they differ in colours alone
+        found.extend(page.evaluate(STRUCTURE, part))
+        for theme in ("dark", "light"):  # they differ in colours alone
             page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
-            found.extend(f"{theme}: {line}" for line in page.evaluate(RUN, [part, rules]))
+            found.extend(f"{theme}: {line}" for line in page.evaluate(COLOURS))
 
     judge()
     page.evaluate(OPEN)
