@@ -29,6 +29,8 @@ LONGEST = (
     "tests/test_postgresql.py",
     "tests/serving/survival/test_poison.py",
     "tests/apiserver/storage/test_durability.py",
+    "tests/browser/test_every_page.py",
+    "tests/browser/making/test_delete_many.py",
     "tests/browser/test_causes_story.py",
     "tests/browser/test_not_live.py",
     "tests/browser/test_connection.py",
