@@ -235,16 +235,16 @@ def look(watched: Watched, server: Server, path: str, axe: str) -> list[str]:
     page.evaluate(axe)
     found = page.evaluate(ASTRAY)
 
-    def judge(part: str | None = None) -> None:
-        found.extend(page.evaluate(STRUCTURE, part))
-        for theme in ("dark", "light"):  # they differ in colours alone
+    def judge_colours() -> None:
+        for theme in ("dark", "light"):
             page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
             found.extend(f"{theme}: {line}" for line in page.evaluate(COLOURS))
 
-    judge()
-    page.evaluate(OPEN)
+    judge_colours()
+    page.evaluate(OPEN)  # which hides nothing of the structure, and may lie over colours
     if page.locator("details").count():
-        judge("details")
+        judge_colours()
+    found += page.evaluate(STRUCTURE)
     found += page.evaluate(MISNAMED)
     for width in (1024, 390):
         page.set_viewport_size({"width": width, "height": 844})
