@@ -80,7 +80,9 @@ async def _soak(asked: Namespace, folder: Path) -> int:
         browser = await asyncio.to_thread(make_receiver, replicas.one, receiver.url)
         [session] = [one["value"] for one in cookies(browser, replicas.one)
                      if one["name"] == "sessionid"]  # fmt: skip
-        visitors = Visitors(parts.pages.port, session, replicas.one.printed("Wall"))
+        printed = [server.printed("Wall") for server in (replicas.one, replicas.other)]
+        wall = next(link for link in printed if "?" in link)  # one of the two made it
+        visitors = Visitors(parts.pages.port, session, wall)
         memory = Memory(asked.warm * 60)
         await _follow(asked, parts, visitors, memory)
         until = time.time() - 1

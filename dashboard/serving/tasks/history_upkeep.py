@@ -20,6 +20,7 @@ from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.phase import Phase
 from leases.history import retention
+from leases.history.database import AWAY
 from leases.history.find_changes import known_clusters
 from leases.history.recorder import Recorder
 from leases.history.refused_rows import forget_refused
@@ -220,6 +221,8 @@ class Forgetting:
                             partial(retention.forget_incidents, cluster, batch)
                         )
                         await asyncio.sleep(RETENTION_PAUSE)
+            except AWAY as error:
+                logger.warning("Old changes are forgotten in an hour: no answer (%s)", error)
             except DatabaseError:
                 logger.exception("Old changes could not be forgotten; trying again in an hour")
             finally:
