@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 from asgiref.sync import sync_to_async
+from django.db import OperationalError
 
 from dashboard.serving.tasks.history_upkeep import Forgetting
 from leases import models
@@ -104,3 +105,13 @@ async def test_incidents_outlive_their_changes_by_a_year(recorder, monkeypatch):
     await sync_to_async(store)(incident_with(id="newest", began=T0 + 2 * DAY))
     await forgetting.run(T0)
     assert await kept_incidents() == {"noted", "goes-on", "newest"}
+
+
+async def test_a_database_that_is_away_is_one_line_of_the_log(recorder, monkeypatch, caplog):
+    def refuse(*_: object) -> None:
+        raise OperationalError("no route")
+
+    monkeypatch.setattr(retention, "cut_of_rows", refuse)
+    assert await Forgetting(recorder, days=1, rows=4).run(T0) == 0
+    (said,) = [record for record in caplog.records if "no route" in record.getMessage()]
+    assert said.exc_info is None
