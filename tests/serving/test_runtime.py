@@ -27,6 +27,8 @@ from leases.apiserver.resources import CLE_GATE
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.watched_times import ConnectionState
+from leases.history import refused_rows
+from leases.history.insert_incidents import Reviewed, write_incidents
 from leases.history.refused_rows import RefusedValue, What
 from leases.history.reliability import NEVER
 from leases.kube.cluster_source import ClusterSource, SourceKind
@@ -41,6 +43,7 @@ from leases.tracking import kind_overrides as tracking_kinds
 from leases.wire.microtime import format_microtime
 from tests.support.values.change_rows import to_row
 from tests.support.values.changes import a_change
+from tests.support.values.incident_rows import incident_with
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -162,6 +165,27 @@ async def test_the_checkpoint_is_shown_from_the_start(start):
     running = await start()
     assert sum(running.feeds["a"].activity.totals(clock.now()).values()) == 1
     assert len(running.publisher.hubs["a"].recent) == 1
+
+
+async def test_what_an_earlier_run_left_is_taken_over(start):
+    first = await start()
+    await until(lambda: first.clusters["a"].synced)
+    await first.clusters["a"].writer.create(BODY)
+    await until(lambda: first.clusters["a"].store.get(KEY))
+    await first.stop()
+    going_on = incident_with(a_change(**days_ago(0.001)), ended=None, settled=False)
+    error = ValueError("too large")
+
+    def leave() -> None:
+        write_incidents([Reviewed(going_on, clock.now())])
+        what = refused_rows.What.INCIDENT
+        refused = refused_rows.refusal(what, going_on, error, cluster="a", same="one")
+        refused_rows.set_aside([refused])
+
+    await sync_to_async(leave)()
+    again = await start()
+    assert [one.id for one in again.incidents["a"].going_on()] == [going_on.id]
+    assert len(again.recorder.refused.lately("a", clock.now())) == 1
 
 
 async def test_old_history_is_deleted(start):

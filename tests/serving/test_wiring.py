@@ -13,6 +13,7 @@ from django.db import connections
 
 from dashboard.config import ClusterSpec
 from dashboard.serving.runtime import Options, Runtime
+from leases.domain.lease import ObjectName
 from leases.domain.steady_clock import Jump
 from leases.domain.watched_times import ConnectionState, Missing
 from leases.history.watched_spans import STOOD_STILL
@@ -81,6 +82,11 @@ async def test_every_room_hears_that_the_machine_slept(running: Runtime) -> None
 
 async def test_every_room_hears_that_the_clock_was_set(running: Runtime) -> None:
     await until(lambda: running.clusters["a"].store.connection.state is ConnectionState.LIVE)
+    body = {"metadata": {"name": "one", "namespace": "default"}, "spec": {"holderIdentity": "x"}}
+    await running.clusters["a"].writer.create(body)
+    await until(running.clusters["a"].store.snapshot)
+    written: list[dict[str, object]] = []
+    running.recorder.record = lambda **given: written.append(given)  # type: ignore[method-assign]
     since = running.clusters["a"].store.connection.since
     watched = running.feeds["a"].activity.watched.first
     assert watched is not None
@@ -92,6 +98,8 @@ async def test_every_room_hears_that_the_clock_was_set(running: Runtime) -> None
     assert running.feeds["a"].activity.watched.first == watched + hour
     assert any("was set forward" in span.detail for span in running.recorder.watches.take("a", now))
     assert running.incidents["a"].begins_anew
+    # The states: they are stored with the new moments.
+    assert {"cluster": "a", "changed": (ObjectName("default", "one"),)} in written
 
 
 async def test_the_clock_is_looked_at_by_itself(running: Runtime) -> None:

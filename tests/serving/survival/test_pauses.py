@@ -4,11 +4,11 @@ says so, and no change across the pause has another cause.
 
 from __future__ import annotations
 
-import itertools
 import json
 import signal
 import time
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,15 +35,21 @@ class Holders:
     def _holder(self, name: str) -> str:
         return f"{name}-6bcjktn59v-x2x4{'bcd'[self._life]}"
 
-    def renew(self, rounds: int) -> None:
-        for _, name in itertools.product(range(rounds), NAMES):
-            self._api.patch(name, renewTime=timestamp())
+    def renew(self, rounds: int, every: float = 0.0) -> None:
+        for _ in range(rounds):
+            for name in NAMES:
+                self._api.patch(name, renewTime=timestamp())
+            passed(every)
 
     def live_again(self, api: LeaseApi) -> None:
         self._api = api
         self._life += 1
         for name in NAMES:
-            api.take(name, holder=self._holder(name), transitions=self._life)
+            now = timestamp()
+            api.patch(
+                name, holderIdentity=self._holder(name), leaseTransitions=self._life,
+                acquireTime=now, renewTime=now, leaseDurationSeconds=600,
+            )  # fmt: skip
 
 
 def items(opener: Opener, server: Server, page: str, cluster: str) -> list[dict[str, Any]]:
@@ -57,49 +63,83 @@ def passed(seconds: float) -> None:
     wait_for(lambda: time.monotonic() >= end, what="the pause to pass")
 
 
-@pytest.mark.parametrize("how", ["SIGTERM", "SIGKILL", "SIGSTOP"])
-def test_one_incident_spans_a_pause_of_everything(how: str, tmp_path: Path) -> None:
-    server = Server(tmp_path / "data", "--no-demo")
+def second_board(data: Path, api: LeaseApi) -> Server:
+    """Another board that watches the Lease API of the first."""
+    source = api.url.replace("https://", f"http://{api.token}@")
+    server = Server(data, "--no-demo", "--cluster", f"c=url:{source}")
     server.wait_synced()
-    holders = Holders(LeaseApi(server.kubeconfig))
-    opener = signed_in(server)
-    wait_for(lambda: len(items(opener, server, "history", "embedded")) == len(NAMES), what="Leases")
-    holders.renew(ROUNDS)
+    return server
+
+
+def _all_are_known(opener: Opener, server: Server, cluster: str) -> bool:
+    return len(items(opener, server, "history", cluster)) == len(NAMES)
+
+
+def told_of_all(opener: Opener, server: Server, cluster: str) -> list[dict[str, Any]]:
+    found = items(opener, server, "incidents", cluster)
+    return [one for one in found if len(one["leases"]) == len(NAMES) and one["ended"]]
+
+
+def causes_since(
+    stopped: datetime, opener: Opener, server: Server, cluster: str
+) -> set[tuple[str, str]]:
+    """Cause and incident of the changes across the pause, once all have the same."""
+    changes = items(opener, server, "history", cluster)
+    across = [one for one in changes if datetime.fromisoformat(one["at"]) >= stopped]
+    found = {(one["cause"], one["incident"]) for one in across}
+    return found if len(found) == 1 else set()
+
+
+@pytest.mark.parametrize("how", ["SIGTERM", "SIGKILL on PostgreSQL", "SIGSTOP, watched"])
+def test_one_incident_spans_a_pause_of_everything(
+    how: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    name = how.split()[0].strip(",")
+    settings = {}
+    if "PostgreSQL" in how:
+        database = request.getfixturevalue("postgres").database()
+        settings = {"LEASEBOARD_DATABASE_URL": database}
+    server = Server(tmp_path / "data", "--no-demo", **settings)
+    server.wait_synced()
+    api = LeaseApi(server.kubeconfig)
+    boards = [(signed_in(server), server, "embedded")]
+    if "watched" in how:
+        second = second_board(tmp_path / "second", api)
+        boards.append((signed_in(second), second, "c"))
+    holders = Holders(api)
+    for board in boards:
+        wait_for(partial(_all_are_known, *board), what="Leases")
+    # Who watches from outside sees that all are silent who wrote at a steady pace.
+    holders.renew(ROUNDS, every=0.5 if "watched" in how else 0.0)
     stopped = datetime.fromisoformat(timestamp())
-    server.process.send_signal(getattr(signal, how))
+    server.process.send_signal(getattr(signal, name))
     try:
-        if how != "SIGSTOP":
+        if name != "SIGSTOP":
             server.process.wait(timeout=60)
-        passed(PAUSE)
-        if how == "SIGSTOP":
+        passed(2 * PAUSE if "watched" in how else PAUSE)
+        if name == "SIGSTOP":
             server.process.send_signal(signal.SIGCONT)
         else:
-            server = server.again()
+            boards[0] = (boards[0][0], server := server.again(), "embedded")
         server.wait_synced()
         holders.live_again(LeaseApi(server.kubeconfig))
-
-        def told() -> list[dict[str, Any]]:
-            found = items(opener, server, "incidents", "embedded")
-            return [one for one in found if len(one["leases"]) == len(NAMES) and one["ended"]]
-
-        (incident,) = wait_for(told, what="the incident of all Leases")
-        assert incident["cause"] == "api_outage"
-        kind = "stood still" if how == "SIGSTOP" else "were stopped"
-        assert f"Leaseboard and its Lease API {kind} from " in incident["sentence"]
-        assert incident["sentence"].endswith(f"; {len(NAMES)} Leases changed")
-
-        def causes() -> set[tuple[str, str]]:
-            changes = items(opener, server, "history", "embedded")
-            across = [one for one in changes if datetime.fromisoformat(one["at"]) >= stopped]
-            found = {(one["cause"], one["incident"]) for one in across}
-            return found if len(found) == 1 else set()
-
-        assert wait_for(causes, what="one cause of every change") == {
-            ("api_outage", incident["id"])
-        }
-        (only,) = [one["id"] for one in items(opener, server, "incidents", "embedded")]
-        assert only == incident["id"]
+        for opener, board, cluster in boards:
+            seen = partial(told_of_all, opener, board, cluster)
+            (incident,) = wait_for(seen, what="the incident of all Leases")
+            assert incident["sentence"].endswith(f"; {len(NAMES)} Leases changed")
+            assert incident["cause"] in ("api_outage", "unwatched")
+            if board is server:
+                assert incident["cause"] == "api_outage"
+                kind = "stood still" if name == "SIGSTOP" else "were stopped"
+                assert f"Leaseboard and its Lease API {kind} from " in incident["sentence"]
+            since = partial(causes_since, stopped, opener, board, cluster)
+            assert wait_for(since, what="one cause of every change") == {
+                (incident["cause"], incident["id"])
+            }
+            (only,) = [one["id"] for one in items(opener, board, "incidents", cluster)]
+            assert only == incident["id"]
     finally:
         server.process.send_signal(signal.SIGCONT)
-        with ended(server):
-            pass
+        for _, board, _ in boards[::-1]:
+            with ended(board):
+                pass
