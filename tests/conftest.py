@@ -36,9 +36,8 @@ LONGEST = (
     "tests/browser/test_connection.py",
     "tests/browser/test_ended_rights.py",
     "tests/browser/",  # one after another: a worker keeps its Chromium while they last
-    "tests/serving/survival/test_read_only_disk.py",
+    "tests/serving/survival/test_broken_disk.py",
     "tests/apiserver/test_conformance.py",
-    "tests/serving/survival/test_full_disk.py",
     "tests/pages/across/test_every_parameter.py",
     "tests/clients/kubectl/test_script.py",
     "tests/serving/survival/test_killed_deletion.py",
