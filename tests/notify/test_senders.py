@@ -12,23 +12,11 @@ import pytest
 from aiohttp import web
 from msgspec.structs import replace
 
-from leases.domain.notify import Security, Sort, Stage, Target, message_of
-from leases.notify import send_http, send_mail
+from leases.domain.notify import Security, Sort, Target
+from leases.notify import send_mail
 from tests.support.receiving import http_receiver, smtp_receiver
 from tests.support.values.changes import T0
-from tests.support.values.incidents import an_incident
-
-OPEN = an_incident(ended=None, sentence="worker-7 <stopped> & fell")
-MESSAGE = message_of(OPEN, Stage.OPENED, receiver=1, step=0, last=None)
-OVER = replace(
-    message_of(an_incident(), Stage.OVER, receiver=1, step=1, last=MESSAGE), url="http://x/i"
-)
-SECRET = "a secret that signs"
-
-
-async def send(sort, url, *messages, secret=""):
-    target = Target(url=url, secret=secret)
-    return await send_http(sort, target, messages, delivery="d-1", now=T0)
+from tests.support.values.messages import MESSAGE, OVER, SECRET, send
 
 
 async def test_a_webhook_is_signed_and_names_its_delivery():

@@ -12,8 +12,8 @@ from aiohttp import web
 from msgspec.structs import replace
 
 from leases.domain.notify import Gravity, Sort, Stage
-from tests.notify.test_senders import MESSAGE, OVER, SECRET, send
 from tests.support.receiving import http_receiver
+from tests.support.values.messages import MESSAGE, OVER, SECRET, send
 
 KEY = f"leaseboard-{MESSAGE.cluster}-{MESSAGE.incident}"
 TEST = replace(MESSAGE, stage=Stage.TEST)

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from dashboard.lists import responses
-from tests.access.rights.test_ended_rights import TOKENS, USERS
 from tests.support.processes import serving
 from tests.support.programs import people
+from tests.support.programs.ended_rights import TOKENS, USERS
 from tests.support.programs.open_sockets import FEED, House, closing_of
 
 ROWS = 100_000
