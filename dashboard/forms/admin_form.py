@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, ClassVar, Self, TypeVar
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar, Self
 
 from django import forms
 from django.conf import settings
 from django.forms import BoundField
 from django.forms.renderers import TemplatesSetting
 from django.forms.utils import ErrorDict
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
 
 from dashboard.config import Config
 from dashboard.forms.fields import Area, TextLine
 from leases.wire.status import ApiError
-
-F = TypeVar("F", bound=forms.Form)
 
 
 class AdminBoundField(BoundField):
@@ -70,24 +66,6 @@ class PlainForm(forms.Form):
             field.error_messages |= NUL
             if field.error_messages["required"] == UNNAMED:
                 field.error_messages["required"] = f"Fill in “{field.label}”."
-
-
-def list_and_make(
-    request: HttpRequest,
-    template: str,
-    form_of: Callable[[Any], F],
-    make: Callable[[F], dict[str, Any]],
-    listed: Callable[[], dict[str, Any]],
-) -> HttpResponse:
-    """List what admins made. POST makes one more from a valid form; `make` returns what is shown
-    only once.
-    """
-    form = form_of(request.POST if request.method == "POST" else None)
-    status = 422 if form.errors else 200
-    made: dict[str, Any] = {}
-    if form.is_valid():
-        made, form = make(form), form_of(None)
-    return render(request, template, {**listed(), "form": form, **made}, status=status)
 
 
 class Hidden(forms.PasswordInput):

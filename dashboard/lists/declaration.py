@@ -1,7 +1,7 @@
 """A list, declared once: what its URL says, what it finds, and how it answers."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import msgspec
 from django.core.paginator import Page, Paginator
@@ -171,15 +171,25 @@ class List(Generic[W, R]):
         return responses.page(self.request, *self.templates, context, status=400)
 
 
+class Stored(Protocol):
+    """A module of history whose rows a trail shows."""
+
+    def matching(self, wanted: Any, /) -> QuerySet[Any]:
+        """The rows that are wanted, newest first."""
+
+    def as_item(self, row: Any, /) -> Json:
+        """A row as JSON."""
+
+
 class Trail(List[W, R]):
     """Rows of a table, newest first; a file has all of them, oldest first."""
 
     files = (CSV, NDJSON)
     file = ""  # how names of files begin
+    stored: Stored
 
-    def matching(self) -> QuerySet[Any]:
-        """The rows that are wanted, newest first."""
-        raise NotImplementedError
+    def item(self, row: R) -> Json:
+        return self.stored.as_item(row)
 
     def line(self, row: R) -> Any:
         """A row as the page shows it."""
@@ -190,10 +200,12 @@ class Trail(List[W, R]):
         raise NotImplementedError
 
     def find(self) -> FoundRows[R]:
-        return self.paginated(self.matching())
+        return self.paginated(self.stored.matching(self.wanted))
 
     def every(self) -> Iterable[R]:
-        return self.matching().order_by("at", "id").iterator(chunk_size=ROWS_AT_ONCE)
+        return (
+            self.stored.matching(self.wanted).order_by("at", "id").iterator(chunk_size=ROWS_AT_ONCE)
+        )
 
     def file_name(self) -> str:
         return f"{self.file}-{self.now:%Y%m%dT%H%M%SZ}"

@@ -197,6 +197,12 @@ class Parameter:
 _READ_ORDER = {"until": -1, "limit": 1}
 PAGE = Parameter("page", number, MAX_PAGE_NUMBER)
 LIMIT = Parameter("limit", number, LARGEST_PAGE)
+OF_A_TRAIL = {  # the last parameters of a list of dated rows
+    "since": Parameter("since", read_moment),
+    "until": Parameter("until", read_moment),
+    "page": PAGE,
+    "limit": LIMIT,
+}
 
 
 class UrlState:

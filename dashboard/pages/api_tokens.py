@@ -1,27 +1,26 @@
 """API tokens: a person makes and revokes own ones; an admin sees all."""
 
-from datetime import datetime, timedelta
-from functools import partial
+from collections.abc import Callable
+from datetime import timedelta
+from functools import wraps
 from typing import Any, cast
 
 from django import forms
-from django.contrib import messages
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponseBase
-from django.shortcuts import redirect, render
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods
 
 from dashboard import clock
 from dashboard.access import api_tokens
 from dashboard.access.api_tokens import TokenPerson
 from dashboard.access.guards import check_view
 from dashboard.access.roles import API_TOKENS
-from dashboard.access.security_log import SecurityEvent, record_by
+from dashboard.access.security_log import SecurityEvent
 from dashboard.board import running_board
-from dashboard.forms.admin_form import PlainForm, list_and_make
-from dashboard.forms.fields import TextLine, WholeNumber
+from dashboard.forms.admin_form import PlainForm
+from dashboard.forms.fields import WholeNumber
+from dashboard.forms.make_and_revoke import MadeByPeople, name_field
 from leases.models import ApiToken
 
 ROLE_WORDS = {
@@ -33,13 +32,7 @@ ROLE_WORDS = {
 class ApiTokenForm(PlainForm):
     """What the token is for, what it may read, and for how many days."""
 
-    name = forms.CharField(
-        label="Name",
-        max_length=100,
-        widget=TextLine(),
-        help_text="The job or the script that uses it.",
-        error_messages={"required": "Write a name, so that you know the token again."},
-    )
+    name = name_field("token", "The job or the script that uses it.")
     role = forms.ChoiceField(
         label="Role",
         widget=forms.RadioSelect,
@@ -71,19 +64,8 @@ class ApiTokenForm(PlainForm):
             raise forms.ValidationError("You have a token of this name already; choose another.")
         return name
 
-    def save(self, *, now: datetime) -> tuple[ApiToken, str]:
-        """Make the token of a valid form. Returns it with its text."""
-        return api_tokens.create(
-            name=self.cleaned_data["name"],
-            user=self.user,
-            role=self.cleaned_data["role"],
-            now=now,
-            expires_at=now + timedelta(days=self.cleaned_data["days"]),
-        )
-
 
 MAX_SHOWN = 500
-MAX_NUMBER = 2**63 - 1  # of a row, in the database
 # Why a token opens nothing for now, though it was not revoked and did not expire.
 _REASONS = {
     api_tokens.INACTIVE: "not now: account deactivated",
@@ -91,72 +73,73 @@ _REASONS = {
 }
 
 
-def _check(request: HttpRequest) -> HttpResponseBase | None:
-    refusal = check_view(request)
-    if refusal is None and isinstance(request.user, TokenPerson):
-        raise PermissionDenied("API tokens are managed by people: sign in.")
-    return refusal
+def _by_a_person(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
+    @wraps(view)
+    def guarded(request: HttpRequest, **given: int) -> HttpResponseBase:
+        refusal = check_view(request)
+        if refusal is None and isinstance(request.user, TokenPerson):
+            raise PermissionDenied("API tokens are managed by people: sign in.")
+        return refusal or view(request, **given)
+
+    return guarded
 
 
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-def tokens(request: HttpRequest) -> HttpResponseBase:
-    """List the tokens. POST makes one and shows its text only once."""
-    refusal = _check(request)
-    if refusal is not None:
-        return refusal
-    user = cast("User", request.user)
+class ApiTokens(MadeByPeople[ApiToken, ApiTokenForm]):
+    """Tokens of programs: everybody sees the own ones, an admin all."""
 
-    def make(form: ApiTokenForm) -> dict[str, Any]:
-        token, text = form.save(now=clock.now())
-        _record(request, SecurityEvent.TOKEN_CREATED, token)
-        address = request.build_absolute_uri("/").rstrip("/")
-        return {"made": token, "text": text, "address": address}
+    model, route, called = ApiToken, "api_tokens", "token"
+    templates = ("api_tokens/index.html", "api_tokens/revoke.html")
+    guard = staticmethod(_by_a_person)
+    made, revoked = SecurityEvent.TOKEN_CREATED, SecurityEvent.TOKEN_REVOKED
 
-    form = partial(ApiTokenForm, user=user)
-    listed = partial(_presented, user, user.has_perm(API_TOKENS))
-    return list_and_make(request, "api_tokens/index.html", form, make, listed)
+    def form(self, data: Any) -> ApiTokenForm:
+        return ApiTokenForm(data, user=cast("User", self.request.user))
 
+    def make(self, form: ApiTokenForm) -> tuple[ApiToken, dict[str, Any]]:
+        now, given = clock.now(), form.cleaned_data
+        token, text = api_tokens.create(
+            name=given["name"],
+            user=form.user,
+            role=given["role"],
+            now=now,
+            expires_at=now + timedelta(days=given["days"]),
+        )
+        address = self.request.build_absolute_uri("/").rstrip("/")
+        return token, {"made": token, "text": text, "address": address}
 
-@require_http_methods(["GET", "HEAD", "POST"])
-def revoke_token(request: HttpRequest, number: int) -> HttpResponseBase:
-    """Ask first; POST revokes the token."""
-    refusal = _check(request)
-    if refusal is not None:
-        return refusal
-    token = ApiToken.objects.select_related("user").filter(pk=min(number, MAX_NUMBER)).first()
-    mine = token is not None and token.user == request.user
-    if token is None or not (mine or request.user.has_perm(API_TOKENS)):
+    def about(self, row: ApiToken) -> str:
+        return f"API token {row.name} of {row.user.get_username()}, role {row.role}"
+
+    def rows(self) -> QuerySet[ApiToken]:
+        user, found = cast("User", self.request.user), ApiToken.objects.select_related("user")
+        return found if user.has_perm(API_TOKENS) else found.filter(user=user)
+
+    def missing(self) -> HttpResponseBase:
         raise Http404("You have no such API token.")
-    if request.method != "POST":
-        return render(request, "api_tokens/revoke.html", {"token": token})
-    if api_tokens.revoke(token.pk, now=clock.now()):
-        _record(request, SecurityEvent.TOKEN_REVOKED, token)
-    running_board().rights.look_now()
-    messages.success(request, f"The API token {token.name!r} opens nothing any more.")
-    return redirect("api_tokens")
+
+    def end(self, row: ApiToken) -> tuple[bool, str]:
+        was_open = api_tokens.revoke(row.pk, now=clock.now())
+        running_board().rights.look_now()
+        return was_open, f"The API token {row.name!r} opens nothing any more."
+
+    def listed(self) -> dict[str, Any]:
+        """The newest, those that open something first."""
+        now = clock.now()
+        shown = self.rows().order_by("-created_at", "-pk")[:MAX_SHOWN]
+        people: dict[int, User] = {}  # each person's rights are read once
+        for token in shown:
+            token.user = people.setdefault(token.user_id, token.user)
+        items = [
+            {
+                "token": token,
+                "open": token.revoked_at is None and now < token.expires_at,
+                "closed": _REASONS.get(api_tokens.why_closed(token, now=now) or ""),
+                "less": token.role not in ("operator", *api_tokens.roles_for(token.user)),
+            }
+            for token in shown
+        ]
+        items.sort(key=lambda item: not item["open"])
+        return {"items": items, "all": self.request.user.has_perm(API_TOKENS)}
 
 
-def _record(request: HttpRequest, event: SecurityEvent, token: ApiToken) -> None:
-    owner = token.user.get_username()
-    record_by(request, event, f"API token {token.name} of {owner}, role {token.role}")
-
-
-def _presented(user: User, all_of_them: bool) -> dict[str, Any]:
-    """The newest, those that open something first."""
-    now = clock.now()
-    found = ApiToken.objects.select_related("user").order_by("-created_at", "-pk")
-    shown = (found if all_of_them else found.filter(user=user))[:MAX_SHOWN]
-    people: dict[int, User] = {}  # each person's rights are read once
-    for token in shown:
-        token.user = people.setdefault(token.user_id, token.user)
-    items = [
-        {
-            "token": token,
-            "open": token.revoked_at is None and now < token.expires_at,
-            "closed": _REASONS.get(api_tokens.why_closed(token, now=now) or ""),
-            "less": token.role not in ("operator", *api_tokens.roles_for(token.user)),
-        }
-        for token in shown
-    ]
-    return {"items": sorted(items, key=lambda item: not item["open"]), "all": all_of_them}
+tokens, revoke_token = ApiTokens.views()

@@ -3,7 +3,6 @@
 from typing import Any, cast
 
 from django.core.exceptions import PermissionDenied
-from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponseBase, QueryDict
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
@@ -13,14 +12,12 @@ from dashboard.access.roles import READ_TRAIL
 from dashboard.board import running_board
 from dashboard.lists.declaration import Trail
 from dashboard.lists.url_parameters import (
-    LIMIT,
-    PAGE,
+    OF_A_TRAIL,
     BadFilter,
     Parameter,
     UrlState,
     one_of,
     quoted,
-    read_moment,
     text,
 )
 from dashboard.parts.audit_line import ACTIONS, OUTCOMES, AuditLine, audit_line
@@ -28,8 +25,6 @@ from leases.domain.lease import ObjectName
 from leases.history import audit_trail
 from leases.history.audit_trail import AuditFilter
 from leases.models import Edit
-
-MAX_NUMBER = 2**63 - 1  # of a row, in the database
 
 
 def _lease(query: QueryDict, name: str) -> ObjectName | None:
@@ -49,10 +44,7 @@ class AuditList(UrlState, AuditFilter, frozen=True, kw_only=True):
         "action": Parameter("action"),
         "outcome": Parameter("outcome", one_of, ("", *OUTCOMES)),
         "batch": Parameter("batch"),
-        "since": Parameter("since", read_moment),
-        "until": Parameter("until", read_moment),
-        "page": PAGE,
-        "limit": LIMIT,
+        **OF_A_TRAIL,
     }
     page: int = 1
     limit: int = 50
@@ -67,12 +59,7 @@ class AuditTrail(Trail[AuditList, Edit]):
     fields = audit_trail.FIELDS
     permission = READ_TRAIL
     file = "audit"
-
-    def matching(self) -> QuerySet[Edit]:
-        return audit_trail.matching(self.wanted)
-
-    def item(self, row: Edit) -> dict[str, Any]:
-        return audit_trail.as_item(row)
+    stored = audit_trail
 
     def cells(self, row: Edit) -> dict[str, Any]:
         item = self.item(row)
@@ -102,7 +89,7 @@ def audit_row(request: HttpRequest, number: int) -> HttpResponseBase:
     refusal = _check_access(request)
     if refusal is not None:
         return refusal
-    row = Edit.objects.filter(pk=number).first() if number <= MAX_NUMBER else None
+    row = Edit.objects.filter(pk=number).first()
     if row is None:
         raise Http404(f"The audit trail has no row {number}.")
     watched = row.cluster in running_board().clusters

@@ -3,26 +3,25 @@
 from collections import Counter
 from collections.abc import Iterable
 from datetime import datetime
-from functools import partial
 from typing import Any
 
 import msgspec
 from django import forms
-from django.contrib import messages
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_safe
 
 from dashboard import clock
 from dashboard.access.guards import right_required
 from dashboard.access.kept_secrets import digest_of, new_token
 from dashboard.access.roles import BADGES
-from dashboard.access.security_log import SecurityEvent, record_by
+from dashboard.access.security_log import SecurityEvent
 from dashboard.board import running_board
-from dashboard.forms.admin_form import PlainForm, list_and_make
-from dashboard.forms.fields import Dropdown, LeaseField, TextLine
+from dashboard.forms.admin_form import PlainForm
+from dashboard.forms.fields import Dropdown, LeaseField
+from dashboard.forms.make_and_revoke import MadeByPeople, name_field
 from dashboard.lists import responses
 from dashboard.parts.formatting import shortened, when
 from dashboard.watched_cluster import WatchedCluster
@@ -182,19 +181,12 @@ def _for_a_moment(answer: HttpResponse) -> HttpResponse:
 
 
 MAX_BADGES = 1000  # that open
-MAX_NUMBER = 2**63 - 1  # of a row, in the database
 
 
 class BadgeForm(PlainForm):
     """What a badge shows: a cluster, a namespace, or one Lease."""
 
-    name = forms.CharField(
-        label="Name",
-        max_length=100,
-        widget=TextLine(),
-        help_text="Where it is shown, so that it can be revoked without the others.",
-        error_messages={"required": "Write a name, so that you know the badge again."},
-    )
+    name = name_field("badge", "Where it is shown, so that it can be revoked without the others.")
     cluster = forms.ChoiceField(label="Cluster", widget=Dropdown())
     lease = LeaseField(help_text="Empty: the whole cluster.")
 
@@ -208,50 +200,51 @@ class BadgeForm(PlainForm):
         return super().clean() or {}
 
 
-manager_required = right_required(BADGES, "manage badges")
+class Badges(MadeByPeople[Badge, BadgeForm]):
+    """Pictures of the present state."""
+
+    model, route = Badge, "badges"
+    templates = ("badges/index.html",)
+    guard = staticmethod(right_required(BADGES, "manage badges"))
+    made, revoked = SecurityEvent.LINK_CREATED, SecurityEvent.LINK_REVOKED
+
+    def form(self, data: Any) -> BadgeForm:
+        return BadgeForm(data, clusters=running_board().clusters)
+
+    def make(self, form: BadgeForm) -> tuple[Badge, dict[str, Any]]:
+        token = new_token()
+        namespace, lease = form.cleaned_data["lease"]
+        badge = Badge.objects.create(
+            name=form.cleaned_data["name"],
+            digest=digest_of(token),
+            cluster=form.cleaned_data["cluster"],
+            namespace=namespace,
+            lease=lease,
+            created_by=self.request.user.get_username(),
+            created_at=clock.now(),
+        )
+        urls = {
+            sort: self.request.build_absolute_uri(reverse(f"badge_{sort}", args=[token]))
+            for sort in ("svg", "json")
+        }
+        return badge, {"made": badge, "made_urls": urls}
+
+    def about(self, row: Badge) -> str:
+        return f"badge {row.name}"
+
+    def rows(self) -> QuerySet[Badge]:
+        return Badge.objects.filter(revoked_at=None)
+
+    def missing(self) -> HttpResponseBase:
+        return redirect(self.route)
+
+    def end(self, row: Badge) -> tuple[bool, str]:
+        row.revoked_at = clock.now()
+        row.save(update_fields=["revoked_at"])
+        return True, f"The badge {row.name!r} shows nothing any more."
+
+    def listed(self) -> dict[str, Any]:
+        return {"badges": Badge.objects.order_by("-created_at", "-pk")}
 
 
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-@manager_required
-def badges(request: HttpRequest) -> HttpResponseBase:
-    """List the badges. POST makes one and shows its address only once."""
-    form = partial(BadgeForm, clusters=running_board().clusters)
-    make = partial(_make, request)
-    return list_and_make(request, "badges/index.html", form, make, _listed)
-
-
-def _listed() -> dict[str, Any]:
-    return {"badges": Badge.objects.order_by("-created_at", "-pk")}
-
-
-@require_POST
-@manager_required
-def revoke_badge(request: HttpRequest, number: int) -> HttpResponseBase:
-    badge = Badge.objects.filter(pk=number).first() if number <= MAX_NUMBER else None
-    if badge is not None and badge.revoked_at is None:
-        badge.revoked_at = clock.now()
-        badge.save(update_fields=["revoked_at"])
-        record_by(request, SecurityEvent.LINK_REVOKED, f"badge {badge.name}")
-        messages.success(request, f"The badge {badge.name!r} shows nothing any more.")
-    return redirect("badges")
-
-
-def _make(request: HttpRequest, form: BadgeForm) -> dict[str, Any]:
-    token = new_token()
-    namespace, lease = form.cleaned_data["lease"]
-    badge = Badge.objects.create(
-        name=form.cleaned_data["name"],
-        digest=digest_of(token),
-        cluster=form.cleaned_data["cluster"],
-        namespace=namespace,
-        lease=lease,
-        created_by=request.user.get_username(),
-        created_at=clock.now(),
-    )
-    record_by(request, SecurityEvent.LINK_CREATED, f"badge {badge.name}")
-    urls = {
-        sort: request.build_absolute_uri(reverse(f"badge_{sort}", args=[token]))
-        for sort in ("svg", "json")
-    }
-    return {"made": badge, "made_urls": urls}
+badges, revoke_badge = Badges.views()

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from functools import partial
 from typing import Any, cast
 
 from django import forms
@@ -16,15 +15,15 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods
 
 from dashboard.access import accounts
 from dashboard.access.accounts import Admin, end_sessions, open_sessions
 from dashboard.access.guards import right_required
 from dashboard.access.roles import MANAGE_PEOPLE, ROLES, LastAdmin, grantable_groups, may_manage
 from dashboard.access.security_log import full_address
-from dashboard.forms.admin_form import PlainForm, list_and_make
+from dashboard.forms.admin_form import PlainForm
 from dashboard.forms.fields import Dropdown, TextLine
+from dashboard.forms.make_and_revoke import MadeByPeople, reads_and_writes
 from dashboard.parts.formatting import counted
 
 NOT_YOURS = "This is no role that you can give. Choose one of the list."
@@ -72,32 +71,35 @@ class BadAction(ValueError):
 manager_required = right_required(MANAGE_PEOPLE, "manage people")
 
 
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-@manager_required
-def people(request: HttpRequest) -> HttpResponseBase:
-    """List everybody. POST adds somebody and shows the sign-in link only once."""
+class People(MadeByPeople[User, NewPersonForm]):
+    """Everybody who has an account; `accounts` records what becomes of one."""
 
-    def make(form: NewPersonForm) -> dict[str, Any]:
+    model, route, templates = User, "people", ("people/index.html",)
+    guard = staticmethod(manager_required)
+
+    def form(self, data: Any) -> NewPersonForm:
+        return NewPersonForm(data, roles=_roles(self.request), initial={"role": "operator"})
+
+    def make(self, form: NewPersonForm) -> tuple[None, dict[str, Any]]:
         user, token = accounts.add_person(
-            form.cleaned_data["username"], form.cleaned_data["role"], _admin(request)
+            form.cleaned_data["username"], form.cleaned_data["role"], _admin(self.request)
         )
-        return {"added": user, "link": _link(request, token)}
+        return None, {"added": user, "link": _link(self.request, token)}
 
-    def listed() -> dict[str, Any]:
+    def listed(self) -> dict[str, Any]:
         everybody = User.objects.select_related("person").prefetch_related("groups")
         pages = Paginator(everybody.order_by("-is_active", "username"), PER_PAGE)
-        page = pages.get_page(request.GET.get("page"))
+        page = pages.get_page(self.request.GET.get("page"))
         sessions = Counter(one.user_id for one in open_sessions())
         rows = [{"person": user, **_shown(user), "sessions": sessions[user.pk]} for user in page]
         return {"rows": rows, "page": page}
 
-    form = partial(NewPersonForm, roles=_roles(request), initial={"role": "operator"})
-    return list_and_make(request, "people/index.html", form, make, listed)
+
+people, _ = People.views()
 
 
 @never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
+@reads_and_writes
 @manager_required
 def person(request: HttpRequest, number: int) -> HttpResponseBase:
     """One person. POST does what its `action` names."""

@@ -2,7 +2,6 @@
 
 from typing import Any, cast
 
-from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponseBase
 from django.views.decorators.http import require_safe
 
@@ -10,7 +9,7 @@ from dashboard.access.guards import ClusterRequest, right_required
 from dashboard.access.roles import READ_SECURITY_LOG
 from dashboard.access.security_log import OK, SecurityEvent
 from dashboard.lists.declaration import Trail
-from dashboard.lists.url_parameters import LIMIT, PAGE, Parameter, UrlState, one_of, read_moment
+from dashboard.lists.url_parameters import OF_A_TRAIL, Parameter, UrlState, one_of
 from leases.history import security_records
 from leases.history.security_records import SecurityFilter
 from leases.models import SecurityRecord
@@ -42,10 +41,7 @@ class SecurityList(UrlState, SecurityFilter, frozen=True, kw_only=True):
         "who": Parameter("who"),
         "address": Parameter("address"),
         "text": Parameter("q"),
-        "since": Parameter("since", read_moment),
-        "until": Parameter("until", read_moment),
-        "page": PAGE,
-        "limit": LIMIT,
+        **OF_A_TRAIL,
     }
     page: int = 1
     limit: int = 50
@@ -60,12 +56,7 @@ class SecurityLog(Trail[SecurityList, SecurityRecord]):
     fields = security_records.FIELDS
     permission = READ_SECURITY_LOG
     file = "security"
-
-    def matching(self) -> QuerySet[SecurityRecord]:
-        return security_records.matching(self.wanted)
-
-    def item(self, row: SecurityRecord) -> dict[str, Any]:
-        return security_records.as_item(row)
+    stored = security_records
 
     def line(self, row: SecurityRecord) -> dict[str, Any]:
         row = security_records.readable(row)

@@ -1,38 +1,27 @@
 """Links that open the wall without a login: list, make and revoke them."""
 
 from collections.abc import Iterable
-from datetime import datetime, timedelta
-from functools import partial
+from datetime import timedelta
 from typing import Any
 
 from django import forms
-from django.contrib import messages
-from django.http import HttpRequest, HttpResponseBase
-from django.shortcuts import get_object_or_404, redirect, render
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods
 
 from dashboard import clock
 from dashboard.access import links
 from dashboard.access.guards import right_required
 from dashboard.access.roles import WALL_LINKS
-from dashboard.access.security_log import SecurityEvent, record_by
+from dashboard.access.security_log import SecurityEvent
 from dashboard.board import running_board
-from dashboard.forms.admin_form import PlainForm, list_and_make
-from dashboard.forms.fields import TextLine, WholeNumber
+from dashboard.forms.admin_form import PlainForm
+from dashboard.forms.fields import WholeNumber
+from dashboard.forms.make_and_revoke import MadeByPeople, name_field
 from leases.models import WallLink
 
 
 class WallLinkForm(PlainForm):
     """The name of the screen, the clusters that its link opens, and for how many days."""
 
-    name = forms.CharField(
-        label="Name",
-        max_length=100,
-        widget=TextLine(),
-        help_text="Where the screen hangs.",
-        error_messages={"required": "Write a name, so that you know the link again."},
-    )
+    name = name_field("link", "Where the screen hangs.")
     clusters = forms.MultipleChoiceField(
         label="Clusters",
         widget=forms.CheckboxSelectMultiple,
@@ -64,66 +53,53 @@ class WallLinkForm(PlainForm):
             raise forms.ValidationError("There is a link of this name already; choose another.")
         return name
 
-    def save(self, *, created_by: str, now: datetime) -> tuple[WallLink, str]:
-        """Make the link of a valid form. Returns it with its token."""
-        days = self.cleaned_data["days"]
-        return links.create(
-            name=self.cleaned_data["name"],
-            clusters=self.cleaned_data["clusters"],
-            created_by=created_by,
+
+class WallLinks(MadeByPeople[WallLink, WallLinkForm]):
+    """Links that open the wall of some clusters without a login."""
+
+    model, route, called = WallLink, "wall_links", "link"
+    templates = ("wall_links/index.html", "wall_links/revoke.html")
+    guard = staticmethod(right_required(WALL_LINKS, "manage wall links"))
+    made, revoked = SecurityEvent.LINK_CREATED, SecurityEvent.LINK_REVOKED
+
+    def form(self, data: Any) -> WallLinkForm:
+        return WallLinkForm(data, clusters=running_board().clusters)
+
+    def make(self, form: WallLinkForm) -> tuple[WallLink, dict[str, Any]]:
+        now, days = clock.now(), form.cleaned_data["days"]
+        link, token = links.create(
+            name=form.cleaned_data["name"],
+            clusters=form.cleaned_data["clusters"],
+            created_by=self.request.user.get_username(),
             now=now,
             expires_at=now + timedelta(days=days) if days else None,
         )
-
-
-def _record(request: HttpRequest, event: SecurityEvent, link: WallLink) -> None:
-    record_by(request, event, f"wall link {link.name} of {', '.join(link.clusters)}")
-
-
-manager_required = right_required(WALL_LINKS, "manage wall links")
-
-
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-@manager_required
-def wall_links(request: HttpRequest) -> HttpResponseBase:
-    """List the links. POST makes one and shows its address only once."""
-
-    def make(form: WallLinkForm) -> dict[str, Any]:
-        link, token = form.save(created_by=request.user.get_username(), now=clock.now())
-        _record(request, SecurityEvent.LINK_CREATED, link)
         urls = {
-            cluster: request.build_absolute_uri(links.path_of(token, cluster=cluster))
+            cluster: self.request.build_absolute_uri(links.path_of(token, cluster=cluster))
             for cluster in link.clusters
         }
-        return {"made": link, "made_urls": urls}
+        return link, {"made": link, "made_urls": urls}
 
-    form = partial(WallLinkForm, clusters=running_board().clusters)
-    return list_and_make(request, "wall_links/index.html", form, make, _presented)
+    def about(self, row: WallLink) -> str:
+        return f"wall link {row.name} of {', '.join(row.clusters)}"
+
+    def end(self, row: WallLink) -> tuple[bool, str]:
+        links.revoke(row.pk, now=clock.now())
+        running_board().rights.look_now()
+        return True, f"The wall link {row.name!r} opens nothing any more."
+
+    def listed(self) -> dict[str, Any]:
+        now, clusters = clock.now(), running_board().clusters
+        shown = [
+            {
+                "link": link,
+                "unwatched": not any(cluster in clusters for cluster in link.clusters),
+                "open": link.revoked_at is None
+                and (link.expires_at is None or now < link.expires_at),
+            }
+            for link in WallLink.objects.order_by("-created_at", "-pk")
+        ]
+        return {"links": shown}
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@manager_required
-def revoke_wall_link(request: HttpRequest, number: int) -> HttpResponseBase:
-    """Ask first; POST revokes the link."""
-    link = get_object_or_404(WallLink, pk=number)
-    if request.method != "POST":
-        return render(request, "wall_links/revoke.html", {"link": link})
-    links.revoke(link.pk, now=clock.now())
-    _record(request, SecurityEvent.LINK_REVOKED, link)
-    running_board().rights.look_now()
-    messages.success(request, f"The wall link {link.name!r} opens nothing any more.")
-    return redirect("wall_links")
-
-
-def _presented() -> dict[str, Any]:
-    now, clusters = clock.now(), running_board().clusters
-    shown = [
-        {
-            "link": link,
-            "unwatched": not any(cluster in clusters for cluster in link.clusters),
-            "open": link.revoked_at is None and (link.expires_at is None or now < link.expires_at),
-        }
-        for link in WallLink.objects.order_by("-created_at", "-pk")
-    ]
-    return {"links": shown}
+wall_links, revoke_wall_link = WallLinks.views()

@@ -1,6 +1,7 @@
 """What an admin says of a Lease: its kind, and that it may be vacant."""
 
-from typing import cast
+from collections.abc import Callable
+from typing import Any, cast
 
 from asgiref.sync import sync_to_async
 from django import forms
@@ -36,22 +37,6 @@ class LeaseKindForm(forms.Form):
         ],
     )
 
-    @property
-    def wanted(self) -> Kind | None:
-        word: str = self.cleaned_data["kind"]
-        return Kind(word) if word else None
-
-
-@require_POST
-async def lease_kind(
-    request: HttpRequest, cluster: str, namespace: str, name: str
-) -> HttpResponseBase:
-    """POST `kind`; an empty value removes the override."""
-    key = ObjectName(namespace, name)
-    answer = await sync_to_async(_store)(request, cluster, key)
-    await running_board().overrides.refresh()
-    return answer
-
 
 def overridable(request: HttpRequest, cluster: str, key: ObjectName) -> Tracked:
     """The Lease that the user may override. Raises PermissionDenied and Http404."""
@@ -61,28 +46,6 @@ def overridable(request: HttpRequest, cluster: str, key: ObjectName) -> Tracked:
     if tracked is None:
         raise Http404(f"There is no Lease {key} in {cluster}. It may have been deleted.")
     return tracked
-
-
-def _store(request: HttpRequest, cluster: str, key: ObjectName) -> HttpResponseBase:
-    refusal = check_view(request)
-    if refusal is not None:
-        return refusal
-    tracked = overridable(request, cluster, key)
-    form = LeaseKindForm(request.POST)
-    if form.is_valid():
-        override_kind(
-            user=cast("User", request.user),
-            cluster=cluster,
-            key=key,
-            kind=form.wanted,
-            before=tracked.kind,
-            at=clock.now(),
-        )
-        said = f"is {form.wanted.value} from now on" if form.wanted else "is what the rules decide"
-        messages.success(request, f"{key} {said}.")
-    else:
-        messages.error(request, form.errors["kind"].as_text())
-    return redirect("lease", cluster, key.namespace, key.name)
 
 
 MAY, MUST_NOT = "true", "false"
@@ -99,34 +62,59 @@ class LeaseVacancyForm(forms.Form):
     )
 
 
+async def _override(
+    request: HttpRequest,
+    cluster: str,
+    key: ObjectName,
+    form: forms.Form,
+    store: Callable[[Tracked, dict[str, Any], User], str],
+) -> HttpResponseBase:
+    """Let `store` keep the valid values; it returns what is so from now on."""
+
+    def answer() -> HttpResponseBase:
+        refusal = check_view(request)
+        if refusal is not None:
+            return refusal
+        tracked = overridable(request, cluster, key)
+        if form.is_valid():
+            said = store(tracked, form.cleaned_data, cast("User", request.user))
+            messages.success(request, f"{key} {said}.")
+        else:
+            messages.error(request, next(iter(form.errors.values())).as_text())
+        return redirect("lease", cluster, key.namespace, key.name)
+
+    answered = await sync_to_async(answer)()
+    await running_board().overrides.refresh()
+    return answered
+
+
+@require_POST
+async def lease_kind(
+    request: HttpRequest, cluster: str, namespace: str, name: str
+) -> HttpResponseBase:
+    """POST `kind`; an empty value removes the override."""
+    key = ObjectName(namespace, name)
+
+    def store(tracked: Tracked, given: dict[str, Any], user: User) -> str:
+        kind = Kind(given["kind"]) if given["kind"] else None
+        override_kind(
+            user=user, cluster=cluster, key=key, kind=kind, before=tracked.kind, at=clock.now()
+        )
+        return f"is {kind.value} from now on" if kind else "is what the rules decide"
+
+    return await _override(request, cluster, key, LeaseKindForm(request.POST), store)
+
+
 @require_POST
 async def lease_vacancy(
     request: HttpRequest, cluster: str, namespace: str, name: str
 ) -> HttpResponseBase:
     """POST `may_be_vacant`, true or false."""
     key = ObjectName(namespace, name)
-    answer = await sync_to_async(_store_vacancy)(request, cluster, key)
-    await running_board().overrides.refresh()
-    return answer
 
+    def store(_tracked: Tracked, given: dict[str, Any], user: User) -> str:
+        may: bool = given["may_be_vacant"]
+        mark_may_be_vacant(user=user, cluster=cluster, key=key, may_be_vacant=may, at=clock.now())
+        return "may be vacant from now on" if may else "must have a holder again"
 
-def _store_vacancy(request: HttpRequest, cluster: str, key: ObjectName) -> HttpResponseBase:
-    refusal = check_view(request)
-    if refusal is not None:
-        return refusal
-    overridable(request, cluster, key)
-    form = LeaseVacancyForm(request.POST)
-    if form.is_valid():
-        may: bool = form.cleaned_data["may_be_vacant"]
-        mark_may_be_vacant(
-            user=cast("User", request.user),
-            cluster=cluster,
-            key=key,
-            may_be_vacant=may,
-            at=clock.now(),
-        )
-        said = "may be vacant from now on" if may else "must have a holder again"
-        messages.success(request, f"{key} {said}.")
-    else:
-        messages.error(request, form.errors["may_be_vacant"].as_text())
-    return redirect("lease", cluster, key.namespace, key.name)
+    return await _override(request, cluster, key, LeaseVacancyForm(request.POST), store)

@@ -5,16 +5,16 @@ from datetime import datetime
 from typing import Any
 
 from django import forms
-from django.contrib import messages
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponseBase
-from django.shortcuts import redirect, render
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
 
 from dashboard import clock
 from dashboard.board import running_board
 from dashboard.forms.admin_form import PlainForm
 from dashboard.forms.fields import Area, Dropdown, LeaseField, TextLine
+from dashboard.forms.make_and_revoke import MadeByPeople
 from dashboard.lists.url_parameters import (
     PAGE,
     BadFilter,
@@ -79,7 +79,6 @@ def notification_log(request: HttpRequest) -> HttpResponseBase:
 
 MAX_REASON = 500
 MAX_LISTED = 500
-MAX_NUMBER = 2**63 - 1  # of a row, in the database
 
 
 class QuietForm(PlainForm):
@@ -146,28 +145,31 @@ class QuietForm(PlainForm):
         )
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@receivers_required
-def quiet_times(request: HttpRequest) -> HttpResponseBase:
-    """List those that have not ended; POST adds one. `?cluster=` and `?lease=` fill the form."""
-    now = clock.now()
-    clusters = running_board().clusters
-    initial = {name: request.GET.get(name, "")[:320] for name in ("cluster", "lease")}
-    data = request.POST if request.method == "POST" else None
-    form = QuietForm(data, initial=initial, clusters=clusters, now=now)
-    if form.is_valid():
-        stored.add(form.row(request.user.get_username()))
-        messages.success(request, "It is added. Messages are held back meanwhile.")
-        return redirect("quiet_times")
-    listed = [{"row": row, "active": row.since <= now} for row in stored.listed(now)]
-    context = {"form": form, "listed": listed}
-    return render(request, "notifications/quiet.html", context, status=422 if form.errors else 200)
+class QuietTimes(MadeByPeople[QuietTime, QuietForm]):
+    """Those that have not ended. `?cluster=` and `?lease=` fill the form."""
+
+    model, route = QuietTime, "quiet_times"
+    templates = ("notifications/quiet.html",)
+    guard = staticmethod(receivers_required)
+
+    def form(self, data: Any) -> QuietForm:
+        initial = {name: self.request.GET.get(name, "")[:320] for name in ("cluster", "lease")}
+        return QuietForm(data, initial=initial, clusters=running_board().clusters, now=clock.now())
+
+    def make(self, form: QuietForm) -> tuple[None, str]:
+        stored.add(form.row(self.request.user.get_username()))
+        return None, "It is added. Messages are held back meanwhile."
+
+    def end(self, row: QuietTime) -> tuple[bool, str]:
+        stored.end(row.pk, clock.now())
+        return True, "It has ended. What goes on is sent now."
+
+    def missing(self) -> HttpResponseBase:
+        return self.back("It has ended. What goes on is sent now.")
+
+    def listed(self) -> dict[str, Any]:
+        now = clock.now()
+        return {"listed": [{"row": row, "active": row.since <= now} for row in stored.listed(now)]}
 
 
-@require_POST
-@receivers_required
-def end_quiet_time(request: HttpRequest, number: int) -> HttpResponseBase:
-    if number <= MAX_NUMBER:
-        stored.end(number, clock.now())
-    messages.success(request, "It has ended. What goes on is sent now.")
-    return redirect("quiet_times")
+quiet_times, end_quiet_time = QuietTimes.views()

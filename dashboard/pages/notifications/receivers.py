@@ -9,7 +9,7 @@ import msgspec
 from django import forms
 from django.contrib import messages
 from django.core.validators import validate_email
-from django.http import Http404, HttpRequest, HttpResponseBase
+from django.http import HttpRequest, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -23,6 +23,7 @@ from dashboard.access.security_log import SecurityEvent, record_by
 from dashboard.board import running_board
 from dashboard.forms.admin_form import Hidden, Names, PlainForm, Some
 from dashboard.forms.fields import Dropdown, TextLine, WholeNumber
+from dashboard.forms.make_and_revoke import MadeByPeople
 from dashboard.lists.url_parameters import BadFilter, one_of
 from dashboard.parts.cause_words import CAUSE_WORDS
 from leases.domain.incident import Cause, Confidence
@@ -306,7 +307,7 @@ def new_receiver(request: HttpRequest) -> HttpResponseBase:
 @receivers_required
 def receiver(request: HttpRequest, number: int) -> HttpResponseBase:
     """Change a receiver."""
-    one = _find(number)
+    one = get_object_or_404(Receiver, pk=number)
     sort = Sort(one.sort)
     form = _form(request, sort, one)
     if form.is_valid():
@@ -321,7 +322,7 @@ def receiver(request: HttpRequest, number: int) -> HttpResponseBase:
 @receivers_required
 def test_receiver(request: HttpRequest, number: int) -> HttpResponseBase:
     """Queue a test message; the log shows what became of it."""
-    one, now = _find(number), clock.now()
+    one, now = get_object_or_404(Receiver, pk=number), clock.now()
     if not one.enabled:
         messages.error(request, f"The receiver {one.name!r} is switched off. Nothing is sent.")
         return redirect("notifications")
@@ -349,28 +350,27 @@ def test_receiver(request: HttpRequest, number: int) -> HttpResponseBase:
     return redirect(f"{request.path.rpartition('receivers/')[0]}log/?receiver={one.pk}")
 
 
-@require_http_methods(FORM_METHODS)
-@receivers_required
-def delete_receiver(request: HttpRequest, number: int) -> HttpResponseBase:
-    """Ask first; POST deletes the receiver with its log."""
-    one = _find(number)
-    if request.method != "POST":
-        return render(request, "notifications/delete.html", {"receiver": one})
-    one.delete()
-    _record(request, SecurityEvent.RECEIVER_DELETED, one)
-    messages.success(request, f"The receiver {one.name!r} is deleted.")
-    return redirect("notifications")
+class Receivers(MadeByPeople[Receiver, ReceiverForm]):
+    """Each is made and changed on a page of its own."""
+
+    model, route, called = Receiver, "notifications", "receiver"
+    templates = ("notifications/index.html", "notifications/delete.html")
+    guard = staticmethod(receivers_required)
+    revoked = SecurityEvent.RECEIVER_DELETED
+
+    def about(self, row: Receiver) -> str:
+        return f"receiver {row.name}: {SORT_WORDS[Sort(row.sort)]} to {row.shown}"
+
+    def end(self, row: Receiver) -> tuple[bool, str]:
+        row.delete()
+        return True, f"The receiver {row.name!r} is deleted."
+
+
+_, delete_receiver = Receivers.views()
 
 
 def _record(request: HttpRequest, event: SecurityEvent, one: Receiver) -> None:
-    about = f"receiver {one.name}: {SORT_WORDS[Sort(one.sort)]} to {one.shown}"
-    record_by(request, event, about)
-
-
-def _find(number: int) -> Receiver:
-    if number >= 2**63:
-        raise Http404("There is no such receiver.")
-    return get_object_or_404(Receiver, pk=number)
+    record_by(request, event, Receivers(request).about(one))
 
 
 def _form(request: HttpRequest, sort: Sort, one: Receiver | None = None) -> ReceiverForm:
