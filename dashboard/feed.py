@@ -25,6 +25,7 @@ from leases.domain.incident import Cause, Incident, Unlisted
 from leases.domain.lease import ObjectName
 from leases.history.activity import Activity
 from leases.history.deliveries import FailingReceiver
+from leases.history.outbox import Care
 from leases.history.refused_rows import RefusedValue
 from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Tracked
@@ -267,6 +268,7 @@ class ClusterFeed:
         # The changes that history refused lately.
         self.refused: Callable[[datetime], Sequence[RefusedValue]] = lambda _: ()
         self.failing_receivers: Callable[[], Sequence[FailingReceiver]] = lambda: ()
+        self.care: Callable[[], Care] = Care
 
     @property
     def readers(self) -> Mapping[str, int]:

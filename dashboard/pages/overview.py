@@ -74,6 +74,7 @@ def summary(watched: ClusterFeed, now: datetime) -> Overview:
         nameless_at=store.nameless_at,
         refused=watched.refused(now),
         going_on=watched.going_on(),
+        care=watched.care(),
         now=now,
     )
     lines += receiver_lines(watched.failing_receivers(), now)

@@ -18,8 +18,8 @@ from dashboard.feed import Flappers
 from dashboard.lists.url_parameters import BadFilter
 from dashboard.parts.change_sentence import change_line, recent_changes
 from dashboard.parts.flapping import flappers_of
-from dashboard.parts.formatting import counted, stopwatch
-from dashboard.parts.incident_line import IncidentLine, incident_line, said_cause
+from dashboard.parts.formatting import counted, listed, stopwatch
+from dashboard.parts.incident_line import IncidentLine, care_words, incident_line, said_cause
 from dashboard.parts.key_figures import Counts, calm, of_kind, unexcused
 from dashboard.parts.lease_controls import says
 from dashboard.parts.lease_filter import LeaseFilter, Matcher, find, wants
@@ -30,6 +30,7 @@ from leases.domain.incident import Incident
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.phase import Phase
+from leases.history.outbox import Care
 from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Tracked
 
@@ -55,7 +56,11 @@ class WallIncidents(msgspec.Struct, frozen=True):
 
 
 def wall_incidents(
-    store: Store, going_on: Iterable[Incident], wanted: LeaseFilter, now: datetime
+    store: Store,
+    going_on: Iterable[Incident],
+    wanted: LeaseFilter,
+    now: datetime,
+    care: Care | None = None,
 ) -> WallIncidents:
     """Those that save rows, the most Leases in trouble first; of a filtered wall, those with its
     Leases.
@@ -70,18 +75,29 @@ def wall_incidents(
     found.sort(key=lambda pair: (-len(pair[1]), pair[0].began))
     shown = found[:MOST]
     covered = frozenset(lease.key for _, bad in shown for lease in bad)
-    rows = [_row(incident, bad, now) for incident, bad in shown]
+    rows = [_row(incident, bad, now, care) for incident, bad in shown]
     return WallIncidents(rows, covered, len(found) - len(shown))
+
+
+def taken_care(
+    going_on: Iterable[Incident], rows: Sequence[WallIncident], care: Care, now: datetime
+) -> list[str]:
+    """What people do about the incidents without a row: `scheduler: ada takes care of it`."""
+    shown = {row.line.id for row in rows}
+    said = ((one, care_words(care, one, now)) for one in going_on if one.id not in shown)
+    return [f"{listed([key.name for key in one.leases], 2)}: {word}" for one, word in said if word]
 
 
 def _bad(lease: Tracked) -> bool:
     return is_in_trouble(lease.phase, lease.kind, excused=lease.excused)
 
 
-def _row(incident: Incident, bad: Sequence[Tracked], now: datetime) -> WallIncident:
+def _row(
+    incident: Incident, bad: Sequence[Tracked], now: datetime, care: Care | None
+) -> WallIncident:
     worst = min((lease.phase for lease in bad), key=_severity, default=Phase.LATE)
     return WallIncident(
-        line=incident_line(incident, now),
+        line=incident_line(incident, now, care),
         cause=said_cause(incident),
         leases=counted(incident.lease_count, "Lease"),
         phase=worst.value,
@@ -153,8 +169,10 @@ def wall(request: ClusterRequest, cluster: str) -> HttpResponse:
         return render(request, "wall/index.html", context | {"error": str(error)}, status=400)
     flappers, counts = flappers_of(cluster, as_of), store.counts()
     going_on = [one for one in running_board().feeds[cluster].going_on() if one.shown]
-    incidents = wall_incidents(store, going_on, wanted, as_of)
+    care = running_board().feeds[cluster].care()
+    incidents = wall_incidents(store, going_on, wanted, as_of, care)
     context["incidents"] = incidents
+    context["care"] = taken_care(going_on, incidents.rows, care, as_of)[:SIDE]
     context |= _lanes(store, wanted, flappers, incidents, as_of)
     context |= _side(store, counts, wanted, flappers, incidents, as_of)
     context["nothing"] = _nothing(request.cluster, wanted)

@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from dashboard.parts.change_sentence import Part, holder_part
 from dashboard.parts.flapping import ONE_HOLDER, flap_view
-from dashboard.parts.formatting import age, counted, listed, seconds, span_of, when
+from dashboard.parts.formatting import age, capitalized, counted, listed, seconds, span_of, when
 from dashboard.parts.incident_line import incident_line, said_cause
 from dashboard.parts.key_figures import of_kind
 from dashboard.parts.lease_row import lease_url, short_name
@@ -20,11 +20,14 @@ from leases.domain.figures import FLAPPING_SEVERITY, RULES, SEVERITY, Flapping, 
 from leases.domain.incident import Cause, Incident
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
+from leases.domain.notify import is_quiet
 from leases.domain.phase import Phase
 from leases.history.deliveries import FailingReceiver
+from leases.history.outbox import Care
 from leases.history.refused_rows import RefusedValue
 from leases.tracking.tracked_lease import Tracked
 
+NO_CARE = Care()
 MANY = 4  # from so many elections with the same trouble on, they share one line
 
 
@@ -109,13 +112,16 @@ def incident_lines(
     going_on: Sequence[Incident],
     troubled: Mapping[ObjectName, Tracked],
     now: datetime,
+    care: Care = NO_CARE,
 ) -> list[Attention]:
     """`troubled` are the Leases of these incidents that would have a line of their own."""
-    return [_line(incident, troubled, now) for incident in going_on]
+    return [_line(incident, troubled, now, care) for incident in going_on]
 
 
-def _line(incident: Incident, troubled: Mapping[ObjectName, Tracked], now: datetime) -> Attention:
-    line = incident_line(incident, now)
+def _line(
+    incident: Incident, troubled: Mapping[ObjectName, Tracked], now: datetime, care: Care
+) -> Attention:
+    line = incident_line(incident, now, care)
     bad = [lease for key in incident.leases if (lease := troubled.get(key)) is not None]
     worst = min(bad, key=lambda lease: SEVERITY[lease.phase], default=None)
     return Attention(
@@ -126,11 +132,15 @@ def _line(incident: Incident, troubled: Mapping[ObjectName, Tracked], now: datet
         label=line.sentence,
         url=line.url,
         word=f"{said_cause(incident)}.",
-        why=(Part(f"{_extent(incident, bad)}."),),
+        why=(Part(f"{_extent(incident, bad)}."), *_cared(line.care)),
         amount=line.length,
         moment=f"since {line.moment}",
         since=line.since,
     )
+
+
+def _cared(said: str) -> tuple[Part, ...]:
+    return (Part(f" {capitalized(said)}."),) if said else ()
 
 
 def _extent(incident: Incident, bad: Sequence[Tracked]) -> str:
@@ -159,6 +169,7 @@ def attention(
     skipped: Sequence[Tracked] = (),
     nameless_at: datetime | None = None,
     going_on: Sequence[Incident] = (),
+    care: Care = NO_CARE,
 ) -> list[Attention]:
     """Lines for the incidents that go on, each for all of its Leases; for the other Leases in
     trouble, for those that flap (most changes first), and for what the last changes (oldest first)
@@ -177,7 +188,7 @@ def attention(
             folded[lease.key] = lease
         elif lease.phase is not Phase.LATE or lease.key not in flappers:
             groups[lease.phase, lease.kind].append(lease)
-    lines = [*incident_lines(going_on, folded, now), *flapping_lines(cluster, alone, now)]
+    lines = [*incident_lines(going_on, folded, now, care), *flapping_lines(cluster, alone, now)]
     if unseen := [change for change in missed if change.missed]:
         lines.append(_missed(cluster, unseen, now))
     lines += [_orphans(cluster, orphans, now)] if orphans else []
@@ -185,7 +196,7 @@ def attention(
     lines += [_skipped(cluster, skipped, now)] if skipped else []
     if nameless_at is not None and now - nameless_at < NAMELESS_SHOWN:
         lines.append(_nameless(cluster, nameless_at, now))
-    lines += _of_groups(cluster, groups, now)
+    lines += _of_groups(cluster, groups, now, care)
     return sorted(lines, key=lambda line: (line.rank, line.since or 0.0))
 
 
@@ -212,21 +223,22 @@ def _troubled(leases: Iterable[Tracked], now: datetime) -> Iterator[Tracked]:
 
 
 def _of_groups(
-    cluster: str, groups: Mapping[tuple[Phase, Kind], list[Tracked]], now: datetime
+    cluster: str, groups: Mapping[tuple[Phase, Kind], list[Tracked]], now: datetime, care: Care
 ) -> Iterator[Attention]:
     """A line for each Lease, or one for many with the same trouble."""
     for (phase, kind), found in groups.items():
         if len(found) >= (MANY if kind is Kind.ELECTION else 2):
             yield _many(cluster, phase, kind, found, now)
         else:
-            yield from (_one(cluster, lease, now) for lease in found)
+            yield from (_one(cluster, lease, now, care) for lease in found)
 
 
 def _rank(phase: Phase, kind: Kind) -> float:
     return SEVERITY[phase] + (0.0 if kind is Kind.ELECTION else 0.5)
 
 
-def _one(cluster: str, lease: Tracked, now: datetime) -> Attention:
+def _one(cluster: str, lease: Tracked, now: datetime, care: Care) -> Attention:
+    muted = is_quiet(care.quiet, cluster, (lease.key,), now)
     until = lease.runs_out_at if lease.phase is Phase.LATE else None
     return Attention(
         rank=_rank(lease.phase, lease.kind),
@@ -236,7 +248,7 @@ def _one(cluster: str, lease: Tracked, now: datetime) -> Attention:
         label=lease.key.name,
         url=lease_url(cluster, lease.key),
         word=f"{lease.phase.value.capitalize()}.",
-        why=_why(lease, now),
+        why=(*_why(lease, now), *_cared("muted" if muted else "")),
         amount=age((now - lease.phase_since).total_seconds()),
         moment=f"since {when(lease.phase_since, now)}",
         since=lease.phase_since.timestamp(),

@@ -19,7 +19,9 @@ from leases.domain.figures import LONG_GAP_SECONDS
 from leases.domain.incident import Cause, Confidence, Incident, Standing
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
+from leases.domain.notify import is_quiet
 from leases.history.find_incidents import count_incidents, find_incidents
+from leases.history.outbox import Care
 
 MAX_SENTENCE = 400  # characters: names may be long
 _LATE = (Cause.API_SLOW, Cause.CLOCK_SKEW, Cause.FLAPPING)
@@ -64,6 +66,7 @@ class IncidentLine(msgspec.Struct, frozen=True, kw_only=True):
     worst: str
     worst_is_long: bool
     planned: str = ""  # in words; "" if it was unplanned
+    care: str = ""  # who takes care of it, and whether it is muted
 
     @property
     def at_once(self) -> bool:
@@ -103,7 +106,18 @@ def _cause_of(incident: Incident) -> CauseView:
     return msgspec.structs.replace(view, meaning="A person wrote it through a form.", **here)
 
 
-def incident_line(incident: Incident, now: datetime) -> IncidentLine:
+def care_words(care: Care, incident: Incident, now: datetime) -> str:
+    """`ada takes care of it, since 03:41; muted`."""
+    taken, said = care.taken.get((incident.cluster, incident.id)), []
+    if taken is not None:
+        what = "says that it is over" if taken.over_at else "takes care of it"
+        said.append(f"{taken.who} {what}, since {when(taken.over_at or taken.at, now)}")
+    if incident.ended is None and is_quiet(care.quiet, incident.cluster, incident.leases, now):
+        said.append("muted")
+    return "; ".join(said)
+
+
+def incident_line(incident: Incident, now: datetime, care: Care | None = None) -> IncidentLine:
     """Present an incident as of `now`."""
     gap = incident.worst_gap_seconds
     return IncidentLine(
@@ -122,6 +136,7 @@ def incident_line(incident: Incident, now: datetime) -> IncidentLine:
         worst="" if not gap else age(gap),
         worst_is_long=gap is not None and gap >= LONG_GAP_SECONDS,
         planned=_PLANNED.get(incident.standing, ""),
+        care="" if care is None else care_words(care, incident, now),
     )
 
 

@@ -158,6 +158,7 @@ class Runtime:
         hub.refused = partial(self.recorder.refused.lately, name)
         hub.unwritten = lambda: self.recorder.waiting
         hub.failing_receivers = lambda: self.notifications.failing
+        hub.care = lambda: self.notifications.care
 
     def _equip(self, cluster: WatchedCluster) -> None:
         """Make the parts that work for one cluster."""

@@ -161,6 +161,7 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
     clusters: tuple[str, ...] = ()
     namespaces: tuple[str, ...] = ()
     leases: tuple[str, ...] = ()
+    severities: tuple[Gravity, ...] = ()
     unplanned: bool = False  # only those that were, or that left a Lease vacant for too long
 
 
@@ -173,6 +174,7 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
     kinds: frozenset[Kind] = frozenset()
     phases: frozenset[Phase] = frozenset()
     standing: Standing = Standing.UNPLANNED
+    severity: Gravity = Gravity.WARNING
 
 
 def chooses(choice: Choice, subject: Subject) -> bool:
@@ -182,6 +184,7 @@ def chooses(choice: Choice, subject: Subject) -> bool:
     return (
         (not choice.unplanned or subject.standing is not Standing.PLANNED)
         and (not choice.causes or subject.cause in choice.causes)
+        and (not choice.severities or subject.severity in choice.severities)
         and (not choice.clusters or subject.cluster in choice.clusters)
         and (not choice.kinds or not subject.kinds.isdisjoint(choice.kinds))
         and (not choice.phases or not subject.phases.isdisjoint(choice.phases))
@@ -230,6 +233,11 @@ def next_stage(incident: Incident, last: Message | None) -> Stage | None:
     number = incident.lease_count
     more = number >= max(2 * last.leases_total, last.leases_total + MORE_LEASES)
     return Stage.WORSENED if worse or more else None
+
+
+def may_go_on(incident: Incident) -> bool:
+    """Whether what a person wrote is over for now, but may still run out: nobody renewed it yet."""
+    return incident.cause is Cause.BY_HAND and not incident.settled and incident.ended is not None
 
 
 class Quiet(msgspec.Struct, frozen=True, kw_only=True):

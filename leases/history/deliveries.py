@@ -17,7 +17,7 @@ from leases.domain.notify import Message, Quiet, Sort, Stage, is_quiet, message_
 from leases.history.database import take_turn
 from leases.history.outbox import forget_quiet_times, quiet_times, stored_message
 from leases.history.rows import to_incident
-from leases.models import IncidentRecord, Notification, Receiver
+from leases.models import Acknowledgement, IncidentRecord, Notification, Receiver
 
 CLAIM = timedelta(seconds=60)  # longer than any attempt may take
 FARTHEST = timedelta(days=1)  # nothing is put off for longer
@@ -33,6 +33,7 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     sort: Sort
     sealed: str
+    address: str  # of the pages, as an admin came to them
     rows: tuple[int, ...]  # () refreshes what goes on, for Alertmanager
     messages: tuple[Message, ...]
     attempt: int
@@ -98,6 +99,7 @@ def _claim_next(
         name=receiver.name,
         sort=Sort(receiver.sort),
         sealed=receiver.sealed,
+        address=receiver.address,
         rows=numbers,
         messages=messages,
         attempt=chosen[0].attempts + 1,
@@ -299,6 +301,7 @@ def claim_refreshes(
                     name=one.name,
                     sort=Sort.ALERTMANAGER,
                     sealed=one.sealed,
+                    address=one.address,
                     rows=(),
                     messages=tuple(filter(None, map(stored_message, rows))),
                     attempt=1,
@@ -312,7 +315,8 @@ def _going_on(receiver: Receiver, watched: Collection[str]) -> list[Notification
     rows = Notification.objects.filter(receiver=receiver, stage__in=_GOING_ON)
     newest: dict[tuple[str, str], Notification] = {}
     going_on = IncidentRecord.objects.filter(ended=None, cluster__in=watched)
-    open_now = set(going_on.values_list("cluster", "incident"))
+    decided = Acknowledgement.objects.exclude(over_at=None).values_list("cluster", "incident")
+    open_now = set(going_on.values_list("cluster", "incident")) - set(decided)
     if not open_now:
         return []
     sent = rows.filter(state=Notification.SENT, incident__in={number for _, number in open_now})

@@ -15,23 +15,28 @@ from django.db.models import Q, QuerySet
 
 from leases.domain import notify
 from leases.domain.incident import Incident
+from leases.domain.lease import ObjectName
 from leases.history.database import is_text, to_stored
 from leases.history.refused_rows import is_of_the_value
 from leases.history.rows import as_text, story_of
 from leases.models import Acknowledgement, IncidentRecord, Notification, QuietTime, Receiver
 
 MAX_OUTCOME = 300  # characters
+SETTLES = timedelta(seconds=130)  # the casebook settles an incident within 120 s
 
 
 def acknowledgement_of(cluster: str, incident: str) -> Acknowledgement | None:
     return Acknowledgement.objects.filter(cluster=cluster, incident=incident).first()
 
 
-def acknowledge(cluster: str, incident: str, *, who: str, at: datetime) -> Acknowledgement:
-    """Note who takes care of it. The first person stays. That it worsened is not sent any more,
-    unless a receiver may have been sent it already."""
+def acknowledge(
+    cluster: str, incident: str, *, who: str, at: datetime, take_over: bool = False
+) -> Acknowledgement:
+    """Note who takes care of it. The first person stays, unless another takes over. That it
+    worsened is not sent any more, unless a receiver may have been sent it already."""
+    note = Acknowledgement.objects
     with transaction.atomic():
-        found, _ = Acknowledgement.objects.get_or_create(
+        found, _ = (note.update_or_create if take_over else note.get_or_create)(
             cluster=cluster, incident=incident, defaults={"who": who, "at": at}
         )
         Notification.objects.filter(
@@ -50,6 +55,46 @@ def acknowledge(cluster: str, incident: str, *, who: str, at: datetime) -> Ackno
 
 def take_back(cluster: str, incident: str) -> None:
     Acknowledgement.objects.filter(cluster=cluster, incident=incident).delete()
+
+
+def decide_over(incident: Incident, *, who: str, at: datetime) -> None:
+    """Note that a person calls it over, and tell the receivers that heard of it."""
+    with transaction.atomic():
+        Acknowledgement.objects.update_or_create(
+            cluster=incident.cluster,
+            incident=incident.id,
+            defaults={"who": who, "at": at, "over_at": at},
+        )
+        queue = _Queue(incident.cluster, list(Receiver.objects.filter(enabled=True)))
+        queue.add([(incident, at)], decided=True)
+
+
+class Care(msgspec.Struct, frozen=True):
+    """What people do about incidents, by cluster and id, and what they muted."""
+
+    taken: dict[tuple[str, str], Acknowledgement] = {}
+    quiet: Sequence[notify.Quiet] = ()
+
+
+def care(cluster: str = "", incidents: Iterable[str] = ()) -> Care:
+    """Of these incidents of a cluster, else of all that go on."""
+    if cluster:
+        rows = Acknowledgement.objects.filter(cluster=cluster, incident__in=list(incidents))
+    else:
+        going_on = IncidentRecord.objects.filter(ended=None)
+        rows = Acknowledgement.objects.filter(incident__in=going_on.values("incident"))
+    return Care({(row.cluster, row.incident): row for row in rows}, quiet_times())
+
+
+def mutes_of(cluster: str, key: ObjectName, now: datetime) -> list[QuietTime]:
+    """Those that hold back the messages about a Lease now, the narrowest first."""
+    rows = _not_ended(now).filter(
+        cluster__in=("", cluster),
+        namespace__in=("", key.namespace),
+        name__in=("", key.name),
+        since__lte=now,
+    )
+    return list(rows.order_by("-name", "-namespace", "pk"))
 
 
 def quiet_times() -> list[notify.Quiet]:
@@ -131,17 +176,18 @@ class _Queue:
         self._receivers = [(one, decode_choice(one.choice)) for one in receivers]
         self._rows: dict[tuple[int, str], list[Notification]] = {}
         self._records: dict[str, IncidentRecord] = {}
-        self._acknowledged: set[str] = set()
+        self._taken: dict[str, Acknowledgement] = {}
         self._quiet: list[notify.Quiet] = []
         self._waiting: Counter[int] = Counter()
         self._new: list[Notification] = []
 
-    def add(self, reviewed: Sequence[tuple[Incident, datetime]]) -> None:
+    def add(self, reviewed: Sequence[tuple[Incident, datetime]], *, decided: bool = False) -> None:
+        """`decided`: the news is what a person said, not a review."""
         self._read([incident.id for incident, _ in reviewed])
         for incident, at in reviewed:
             record = self._records.get(incident.id)
             # Otherwise another replica knows it better, or the database refused it.
-            if record is not None and record.updated_at == at:
+            if record is not None and (decided or record.updated_at == at):
                 self._add_incident(incident, record, at)
         Notification.objects.bulk_create(self._new, ignore_conflicts=True)
 
@@ -153,21 +199,26 @@ class _Queue:
         rows = IncidentRecord.objects.filter(**of_these).only(*columns)
         self._records = {row.incident: row for row in rows}
         taken = Acknowledgement.objects.filter(**of_these)
-        self._acknowledged = set(taken.values_list("incident", flat=True))
+        self._taken = {row.incident: row for row in taken}
         self._quiet = quiet_times()
         waiting = Notification.objects.filter(state=Notification.WAITING)
         self._waiting = Counter(waiting.values_list("receiver", flat=True))
 
     def _add_incident(self, incident: Incident, record: IncidentRecord, at: datetime) -> None:
-        if incident.part_of and incident.id in self._acknowledged:
+        taken = self._taken.get(incident.id)
+        if incident.part_of and taken is not None:
             _move_acknowledgement(incident, incident.part_of)
+        decided = taken is not None and taken.over_at is not None and incident.ended is None
+        if taken is not None and decided:
+            said = f"{incident.sentence}; {taken.who} decided that it is over"
+            incident = msgspec.structs.replace(incident, ended=taken.over_at, sentence=said)
         subject: notify.Subject | None = None
         for receiver, choice in self._receivers:
             rows = self._rows.get((receiver.pk, incident.id), [])
             if all(row.state in _NEVER_SENT for row in rows):
                 subject = subject or _subject(incident, record)
                 over = incident.ended is not None and incident.ended < receiver.created_at
-                if over or incident.part_of or not notify.chooses(choice, subject):
+                if over or decided or incident.part_of or not notify.chooses(choice, subject):
                     continue
             self._add_message(receiver, choice, incident, rows, at)
 
@@ -182,7 +233,7 @@ class _Queue:
         """Change the message that waits, or add one."""
         heard = [row for row in rows if row.state not in _NEVER_SENT]
         unsent = heard.pop() if heard and _is_unsent(heard[-1]) else None
-        if unsent is not None and self._rewrite(unsent, incident, heard, choice, at):
+        if unsent is not None and self._rewrite(unsent, incident, heard, receiver, choice, at):
             return
         if unsent is not None:  # it was claimed meanwhile
             heard.append(unsent)
@@ -197,7 +248,7 @@ class _Queue:
             incident=incident.id,
             step=step,
             made_at=at,
-            due_at=at + timedelta(seconds=receiver.group_seconds),
+            due_at=self._due(receiver, incident, last, at),
         )
         for name, value in self._content(row, stage, incident, last, at).items():
             setattr(row, name, value)
@@ -207,11 +258,23 @@ class _Queue:
         self._waiting[receiver.pk] += 1
         self._new.append(row)
 
+    @staticmethod
+    def _due(
+        receiver: Receiver, incident: Incident, last: notify.Message | None, at: datetime
+    ) -> datetime:
+        """What is over before anybody heard of it waits, if it may go on: else it would be over,
+        new, and over again.
+        """
+        group = timedelta(seconds=receiver.group_seconds)
+        waits = last is None and notify.may_go_on(incident)
+        return at + (max(group, SETTLES) if waits else group)
+
     def _rewrite(
         self,
         unsent: Notification,
         incident: Incident,
         heard: Sequence[Notification],
+        receiver: Receiver,
         choice: notify.Choice,
         at: datetime,
     ) -> bool:
@@ -231,14 +294,13 @@ class _Queue:
             )
         else:
             values = self._content(unsent, stage, incident, last, at)
+            values["due_at"] = min(unsent.due_at, self._due(receiver, incident, last, at))
         rows = Notification.objects.filter(pk=unsent.pk, attempts=0, state=Notification.WAITING)
         return bool(rows.update(**values))
 
     def _stage(self, incident: Incident, last: notify.Message | None) -> notify.Stage | None:
         stage = notify.next_stage(incident, last)
-        return (
-            None if stage is notify.Stage.WORSENED and incident.id in self._acknowledged else stage
-        )
+        return None if stage is notify.Stage.WORSENED and incident.id in self._taken else stage
 
     def _content(
         self,
@@ -276,6 +338,7 @@ def _subject(incident: Incident, record: IncidentRecord) -> notify.Subject:
         kinds=frozenset(change.kind for change in changes),
         phases=notify.phases_of(changes),
         standing=incident.standing,
+        severity=notify.gravity(incident),
     )
 
 

@@ -93,6 +93,7 @@ class Receiver(models.Model):
     choice = models.TextField(default="{}")  # leases.domain.notify.Choice as JSON
     group_seconds = models.IntegerField(default=0)  # 0: each message on its own
     enabled = models.BooleanField(default=True)
+    address = models.CharField(max_length=300, default="")  # of these pages, as an admin came
     changed_by = models.CharField(max_length=150, default="")
     created_at = models.DateTimeField()
     failures = models.IntegerField(default=0)  # deliveries in a row
@@ -171,12 +172,15 @@ class QuietTime(models.Model):
 
 
 class Acknowledgement(models.Model):
-    """A person takes care of an incident: it is not sent again when it worsens."""
+    """A person takes care of an incident: it is not sent again when it worsens. Since `over_at` it
+    is over, as this person decided.
+    """
 
     cluster = models.CharField(max_length=32)
     incident = models.CharField(max_length=64)
     who = models.CharField(max_length=150)
     at = models.DateTimeField()
+    over_at = models.DateTimeField(null=True)
 
     class Meta:
         default_permissions = ()

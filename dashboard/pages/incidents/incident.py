@@ -99,11 +99,12 @@ def story_context(
 ) -> dict[str, Any]:
     """`as_of`: up to when the cluster is known; an incident that goes on does so until then."""
     one = stored.incident
+    care = outbox.care(one.cluster, [one.id])
     affected = affected_leases(one, stored.story, as_of)
     chart = lane_chart(one, affected, as_of)
     evidence = evidence_lines(one, stored.story)
     return {
-        "line": incident_line(one, as_of),
+        "line": incident_line(one, as_of, care),
         "title": shortened(visible(one.sentence), MAX_TITLE),
         "facts": _facts(one, affected, as_of),
         "chart": chart,
@@ -295,7 +296,9 @@ def _refuse(request: ClusterRequest, refused: BadFilter) -> HttpResponse:
 @require_POST
 @viewer_required
 def acknowledge_incident(request: ClusterRequest, cluster: str, incident: str) -> HttpResponseBase:
-    """POST acknowledges; with `back` it takes that back."""
+    """POST acknowledges, with `take` also what another person did; with `back` it takes that back;
+    with `over` it ends the incident by decision.
+    """
     stored = find_incidents.incident_of(cluster, incident)
     if stored is None:
         raise Http404(f"{cluster} has no incident {incident[:80]!r}.")
@@ -305,7 +308,13 @@ def acknowledge_incident(request: ClusterRequest, cluster: str, incident: str) -
         messages.success(
             request, "Nobody takes care of it now. Receivers hear of it if it worsens."
         )
+    elif request.POST.get("over") and stored.incident.ended is None:
+        now = clock.now()
+        outbox.decide_over(stored.incident, who=who, at=now)
+        find_incidents.add_note(cluster, number, who=who, at=now, text="I decided that it is over.")
+        messages.success(request, "It is over, as you decided. Receivers that heard of it hear so.")
     else:
-        found = outbox.acknowledge(cluster, number, who=who, at=clock.now())
+        take = bool(request.POST.get("take"))
+        found = outbox.acknowledge(cluster, number, who=who, at=clock.now(), take_over=take)
         messages.success(request, f"{found.who} takes care of this incident.")
     return redirect(f"{incident_url(cluster, number)}#notifications")

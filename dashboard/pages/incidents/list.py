@@ -38,7 +38,7 @@ from leases.domain.incident import Cause, Incident, Standing
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.watched_times import ConnectionState
-from leases.history import find_changes
+from leases.history import find_changes, outbox
 from leases.history.find_changes import BadCursor
 from leases.history.find_incidents import StoredIncident, count_incidents, cursor_of, find_incidents
 from leases.history.indexed_search import HistoryFilter
@@ -361,9 +361,10 @@ class IncidentList(List[IncidentFilter, StoredIncident]):
         cluster = self.request.cluster
         as_of, of = cluster.as_of(self.now), [one.incident for one in found.rows]
         authors = authors_of(of, self.request.user)
+        care = outbox.care(cluster.name, [one.id for one in of])
         return {
             "board": found.more,
-            "lines": [(incident_line(one, as_of), authors.get(one.id)) for one in of],
+            "lines": [(incident_line(one, as_of, care), authors.get(one.id)) for one in of],
             "older_url": self.links.url(before=found.older) if found.older else "",
             "calm": None if found.rows else self._calm(found.more),
             "plain": self.wanted.plain,

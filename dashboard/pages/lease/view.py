@@ -22,6 +22,7 @@ from dashboard.pages.lease.fields import fact_groups, yaml_lines
 from dashboard.parts import as_of, change_sentence
 from dashboard.parts.formatting import age, capitalized, when
 from dashboard.parts.holdings import holdings_of, host_of
+from dashboard.parts.incident_line import incident_line
 from dashboard.parts.lease_head import lease_view
 from dashboard.parts.lease_row import row_view
 from dashboard.parts.names import holder_view, part_of, shown_holder
@@ -31,7 +32,7 @@ from dashboard.parts.write_access import ON_LEASE, known_rights
 from leases.domain.lease import ObjectName
 from leases.domain.terms import PastPhase, PastState
 from leases.domain.watched_times import UnwatchedTime
-from leases.history import find_changes
+from leases.history import find_changes, outbox
 from leases.history.find_changes import BadCursor
 from leases.history.indexed_search import HistoryFilter
 from leases.history.states_as_of import State, born_later, states_at
@@ -193,7 +194,7 @@ class LeasePage:
         usual = range_for(watched, self.now, usual=USUAL_RANGE)
         stretch = past_terms.read_lease_stretch(self.request.GET, self.now, usual)
         around = past_terms.past_links(self.request.path, stretch, self.now, watched=watched)
-        context |= self._changes(around.links)
+        context |= self._changes(around.links) | self._care()
         if self.tracked is None:
             context["last"] = self._last(context["lines"])
         else:
@@ -226,6 +227,15 @@ class LeasePage:
             "yaml": yaml_lines(tracked.lease),
             "renewals": past_terms.renewals_view(tracked, intervals, self.as_of),
         }
+
+    def _care(self) -> dict[str, Any]:
+        """What people do about it: its mutes, and who takes care of its incidents."""
+        going_on = running_board().feeds[self.cluster].going_on()
+        mine = [one for one in going_on if self.key in one.leases and one.shown]
+        care = outbox.care(self.cluster, [one.id for one in mine])
+        lines = [incident_line(one, self.as_of, care) for one in mine]
+        mutes = outbox.mutes_of(self.cluster, self.key, self.now)
+        return {"mutes": mutes, "cared": [line for line in lines if line.care]}
 
     def _changes(self, links: ListLinks) -> dict[str, Any]:
         """A page of changes; the first page includes those not written yet."""

@@ -6,8 +6,9 @@ from typing import Any
 
 from django import forms
 from django.core.paginator import Paginator
-from django.http import HttpRequest, HttpResponseBase
-from django.shortcuts import render
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import redirect, render
+from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_safe
 
 from dashboard import clock
@@ -25,6 +26,8 @@ from dashboard.lists.url_parameters import (
     read_moment,
 )
 from dashboard.pages.notifications.receivers import receivers_required
+from leases.domain.lease import ObjectName
+from leases.domain.notify import Stage
 from leases.history import outbox as stored
 from leases.history.outbox import stored_message
 from leases.models import Notification, QuietTime, Receiver
@@ -73,7 +76,15 @@ def notification_log(request: HttpRequest) -> HttpResponseBase:
         }
         for row in page
     ]
-    shown = {"page": page, "lines": lines, "state": wanted.state, "chosen": wanted.receiver}
+    # The outcome of a test comes by itself.
+    waits = any(row.stage == Stage.TEST and row.state == Notification.WAITING for row in page)
+    shown = {
+        "waits": waits,
+        "page": page,
+        "lines": lines,
+        "state": wanted.state,
+        "chosen": wanted.receiver,
+    }
     return render(request, "notifications/log.html", context | shown)
 
 
@@ -100,6 +111,7 @@ class QuietForm(PlainForm):
         help_text="Empty: until somebody ends it.",
     )
     reason = forms.CharField(label="Reason", max_length=MAX_REASON, widget=Area(rows=2))
+    sure = forms.BooleanField(label="Mute it all the same", required=False)
 
     def __init__(self, *args: Any, clusters: Iterable[str], now: datetime, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -121,6 +133,12 @@ class QuietForm(PlainForm):
         since, until = given.get("since"), given.get("until")
         if since is not None and until is not None and until <= since:
             self.add_error("until", "It must end after it begins.")
+        if (lease := given.get("lease")) and lease[0] and not given.get("sure"):
+            where = [given["cluster"]] if given.get("cluster") else list(running_board().clusters)
+            if not any(_may_have(cluster, ObjectName(*lease)) for cluster in where):
+                has = f"{where[0]} does not have" if given.get("cluster") else "No cluster has"
+                said = f"{has} this Lease or namespace now."
+                self.add_error("lease", f"{said} Correct it, or choose “Mute it all the same”.")
         if QuietTime.objects.count() >= MAX_LISTED:
             self.add_error("reason", f"There are {MAX_LISTED} of these. End some first.")
         return given
@@ -145,6 +163,14 @@ class QuietForm(PlainForm):
         )
 
 
+def _may_have(cluster: str, key: ObjectName) -> bool:
+    """Whether the cluster has this Lease or namespace, or its Leases are not known yet."""
+    store = running_board().clusters[cluster].store
+    if not store.known:
+        return True
+    return store.get(key) is not None if key.name else bool(store.of_namespace(key.namespace))
+
+
 class QuietTimes(MadeByPeople[QuietTime, QuietForm]):
     """Those that have not ended. `?cluster=` and `?lease=` fill the form."""
 
@@ -163,6 +189,11 @@ class QuietTimes(MadeByPeople[QuietTime, QuietForm]):
     def end(self, row: QuietTime) -> tuple[bool, str]:
         stored.end(row.pk, clock.now())
         return True, "It has ended. What goes on is sent now."
+
+    def back(self, told: str) -> HttpResponse:
+        """To the page of the Lease, if that was asked for."""
+        answer, path = super().back(told), self.request.POST.get("back", "")
+        return redirect(path) if url_has_allowed_host_and_scheme(path, None) else answer
 
     def missing(self) -> HttpResponseBase:
         return self.back("It has ended. What goes on is sent now.")

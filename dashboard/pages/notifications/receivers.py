@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 from django import forms
+from django.conf import settings
 from django.contrib import messages
 from django.core.validators import validate_email
 from django.http import HttpRequest, HttpResponseBase
@@ -59,9 +60,11 @@ SERVICES = {
     Sort.OPSGENIE: ("https://api.opsgenie.com", "API key"),
 }
 CHOICE_FIELDS = (
-    "unplanned", "stages", "causes", "phases", "kinds", "clusters", "namespaces", "leases",
+    "unplanned", "severities", "stages", "causes", "phases", "kinds", "clusters", "namespaces",
+    "leases",
 )  # fmt: skip
 MAX_GROUP_SECONDS = 3600
+MAX_ADDRESS = 300  # characters
 _SECRETS = ("url", "secret", "password")
 _STAGES = (Stage.OPENED, Stage.WORSENED, Stage.OVER)
 _PHASES = (Phase.EXPIRED, Phase.VACANT, Phase.HELD)
@@ -95,6 +98,7 @@ class ReceiverForm(PlainForm):
         initial=True,
         help_text="And what was planned, if a Lease had no holder for longer than its duration.",
     )
+    severities = Some([(one.value, one.value) for one in Gravity], label="Severity")
     stages = Some([(one.value, one.value) for one in _STAGES], label="Stages")
     causes = Some([(one.value, CAUSE_WORDS[one]) for one in Cause], label="Causes")
     phases = Some([(one.value, one.value) for one in _PHASES], label="Phases that changes led to")
@@ -195,12 +199,13 @@ class ReceiverForm(PlainForm):
                 raise forms.ValidationError(f"{one[:80]} is no e-mail address.") from None
         return to
 
-    def save(self, *, who: str, now: datetime) -> Receiver:
-        """Store a valid form. Returns the receiver."""
+    def save(self, *, who: str, now: datetime, address: str) -> Receiver:
+        """Store a valid form. Returns the receiver. `address` is how the admin came here."""
         given, target = self.cleaned_data, self._target()
         choice = {name: given[name] for name in CHOICE_FIELDS}
         receiver = self._receiver or Receiver(sort=self.sort.value, created_at=now)
         receiver.name, receiver.changed_by = given["name"], who
+        receiver.address = address if len(address) <= MAX_ADDRESS else ""
         receiver.sealed, receiver.shown = seal(target), _shown(target)
         receiver.choice = msgspec.json.encode(msgspec.convert(choice, Choice)).decode()
         receiver.group_seconds, receiver.enabled = given["group_seconds"], given["enabled"]
@@ -275,11 +280,18 @@ def notifications(request: HttpRequest) -> HttpResponseBase:
     rows = Notification.objects.filter(state=Notification.WAITING)
     for number in rows.values_list("receiver", flat=True):
         waiting[number] = waiting.get(number, 0) + 1
+    receivers = list(Receiver.objects.order_by("name"))
     found = [
         {"receiver": one, "sort": SORT_WORDS[Sort(one.sort)], "waiting": waiting.get(one.pk, 0)}
-        for one in Receiver.objects.order_by("name")
+        for one in receivers
     ]
-    context = {"receivers": found, "sorts": list(SORT_WORDS.items())}
+    context = {
+        "receivers": found,
+        "sorts": list(SORT_WORDS.items()),
+        "link_base": settings.LEASEBOARD.url,
+        "linkless": [one for one in receivers if not one.address],
+        "addresses": sorted({one.address for one in receivers} - {""}),
+    }
     return render(request, "notifications/index.html", context)
 
 
@@ -296,7 +308,7 @@ def new_receiver(request: HttpRequest) -> HttpResponseBase:
         error = f"There are {MAX_RECEIVERS} receivers, and there cannot be more."
         return _render(request, form, sort, {"error": error}, status=422)
     if form.is_valid():
-        made = form.save(who=request.user.get_username(), now=clock.now())
+        made = _save(request, form)
         _record(request, SecurityEvent.RECEIVER_CREATED, made)
         messages.success(request, f"The receiver {made.name!r} is made. Send it a test.")
         return redirect("notifications")
@@ -311,7 +323,7 @@ def receiver(request: HttpRequest, number: int) -> HttpResponseBase:
     sort = Sort(one.sort)
     form = _form(request, sort, one)
     if form.is_valid():
-        form.save(who=request.user.get_username(), now=clock.now())
+        _save(request, form)
         _record(request, SecurityEvent.RECEIVER_CHANGED, one)
         messages.success(request, f"The receiver {one.name!r} is changed.")
         return redirect("notifications")
@@ -371,6 +383,11 @@ _, delete_receiver = Receivers.views()
 
 def _record(request: HttpRequest, event: SecurityEvent, one: Receiver) -> None:
     record_by(request, event, Receivers(request).about(one))
+
+
+def _save(request: HttpRequest, form: ReceiverForm) -> Receiver:
+    address = request.build_absolute_uri("/").rstrip("/")
+    return form.save(who=request.user.get_username(), now=clock.now(), address=address)
 
 
 def _form(request: HttpRequest, sort: Sort, one: Receiver | None = None) -> ReceiverForm:

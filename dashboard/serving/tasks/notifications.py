@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from dashboard.access.kept_secrets import CannotUnseal, unseal
 from leases.domain.notify import Message, Sort, Stage
-from leases.history import deliveries
+from leases.history import deliveries, outbox
 from leases.notify import DeliveryOutcome, send_http, send_mail
 
 logger = logging.getLogger(__name__)
@@ -45,9 +45,9 @@ class Notifications:
         self._sending: dict[asyncio.Task[None], int] = {}  # with the receiver
         self._wake = asyncio.Event()
         self.outcomes: Counter[tuple[str, str]] = Counter()  # by sort of receiver and outcome
-        self.failing: Sequence[
-            deliveries.FailingReceiver
-        ] = ()  # as of the last look, of all replicas
+        # As of the last look, of all replicas.
+        self.failing: Sequence[deliveries.FailingReceiver] = ()
+        self.care = outbox.Care()
 
     async def run(self) -> None:
         """Look again and again, until cancelled."""
@@ -84,6 +84,7 @@ class Notifications:
         remind = partial(deliveries.claim_refreshes, now, watched=self._clusters, busy=busy)
         due += await self._in_thread(remind)
         self.failing = await self._in_thread(deliveries.failing_receivers)
+        self.care = await self._in_thread(outbox.care)
         for delivery in due:
             task = asyncio.create_task(self._send(delivery))
             self._sending[task] = delivery.receiver
@@ -123,17 +124,18 @@ async def _attempt(delivery: deliveries.Delivery, now: datetime) -> DeliveryOutc
         target = unseal(delivery.sealed)
     except CannotUnseal as error:
         return DeliveryOutcome(str(error))
-    messages = [_with_url(message) for message in delivery.messages]
+    messages = [_with_url(message, delivery) for message in delivery.messages]
     if delivery.sort is not Sort.EMAIL:
         return await send_http(delivery.sort, target, messages, delivery=delivery.id, now=now)
     return await send_mail(target, messages, delivery=delivery.id, now=now)
 
 
-def _with_url(message: Message) -> Message:
-    """Add the address of the incident's page, if LEASEBOARD_URL says where the pages are."""
-    base = settings.LEASEBOARD.url
-    if not base or message.stage is Stage.TEST:
+def _with_url(message: Message, delivery: deliveries.Delivery) -> Message:
+    """Add the address of the incident's page: below LEASEBOARD_URL, else where an admin came to."""
+    base = settings.LEASEBOARD.url or delivery.address
+    if not base:
         return message
-    return replace(
-        message, url=base + reverse("incident", args=[message.cluster, message.incident])
-    )
+    path = f"{reverse('notification_log')}?receiver={delivery.receiver}"
+    if message.stage is not Stage.TEST:
+        path = reverse("incident", args=[message.cluster, message.incident])
+    return replace(message, url=base + path)

@@ -58,6 +58,8 @@ def told(stage=Stage.OPENED, incident=CRASH):
         (Choice(leases=("kube-system/*",)), True),
         (Choice(leases=("operator*",)), True),
         (Choice(leases=("kube-*/operator*",)), False),
+        (Choice(severities=(Gravity.WARNING,)), True),
+        (Choice(severities=(Gravity.CRITICAL,)), False),
         (Choice(namespaces=("keda",), leases=("scheduler",)), False),  # of two Leases
     ],
 )

@@ -21,7 +21,7 @@ from leases.history.deliveries import (
     finish,
     forget_messages,
 )
-from leases.history.outbox import acknowledge, end
+from leases.history.outbox import acknowledge, decide_over, end
 from leases.history.write_batch import write_changes
 from leases.models import Acknowledgement, IncidentRecord, Notification, QuietTime
 from tests.support.values.changes import T0, a_change
@@ -217,6 +217,67 @@ def test_an_acknowledged_incident_is_not_sent_when_it_worsens(acknowledged):
     assert stages(send(T0 + SECOND)) == ([] if acknowledged else [Stage.WORSENED])
     record(OVER, at=T0 + 2 * SECOND)
     assert stages(send(T0 + 2 * SECOND)) == [Stage.OVER]
+
+
+def later(seconds, **given):
+    """What a person wrote over a valid holder, so many seconds later."""
+    at = T0 + seconds * SECOND
+    written = replace(OPEN, cause=Cause.BY_HAND, worst_gap_seconds=None)
+    record(replace(written, **given), at=at)
+    return at
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_one_write_over_a_valid_holder_is_new_and_over_once_in_order(fails):
+    a_receiver(group_seconds=10)
+    at = later(0, ended=T0)
+    assert send(at + timedelta(seconds=15)) == []  # nobody renewed it yet: it may run out
+    at = later(20, ended=None)
+    [slow] = claim("one", at + timedelta(seconds=10))
+    at = later(32, ended=T0 + timedelta(seconds=31))
+    assert claim("two", at) == []  # the receiver is still busy
+    finish(slow, "one", at, error="It answered 500." if fails else "")
+    sent = send(at + timedelta(minutes=1))
+    later(160, ended=T0 + timedelta(seconds=31), settled=True)
+    sent += send(at + timedelta(minutes=5))
+    first = [] if fails else list(slow.messages)
+    assert stages(first + sent) == [Stage.OPENED, Stage.OVER]
+
+
+def test_a_write_that_stays_over_is_sent_once_it_is_settled():
+    a_receiver(group_seconds=10)
+    later(0, ended=T0)
+    at = later(121, ended=T0, settled=True)
+    assert stages(send(at + timedelta(seconds=10))) == [Stage.OVER]
+
+
+def test_a_person_decides_that_it_is_over_and_receivers_hear_so_once():
+    a_receiver()
+    a_receiver("alerts", sort="alertmanager")
+    record(OPEN)
+    send()
+    decide_over(OPEN, who="olga", at=T0 + SECOND)
+    sent = send(T0 + SECOND)
+    assert stages(sent) == [Stage.OVER] * 2
+    assert sent[0].sentence.endswith("; olga decided that it is over")
+    assert sent[0].ended == T0 + SECOND
+    record(replace(OPEN, cause=Cause.PARTITION), at=T0 + 2 * SECOND)
+    record(OVER, at=T0 + 3 * SECOND)
+    assert send(T0 + 3 * SECOND) == []
+    assert claim_refreshes(T0 + timedelta(minutes=2), watched=["a"]) == []
+
+
+def test_a_decision_tells_nobody_who_had_not_heard():
+    a_receiver("drains", Choice(causes=(Cause.DRAIN,)))
+    record(OPEN)
+    decide_over(OPEN, who="olga", at=T0 + SECOND)
+    assert rows() == []
+
+
+def test_another_person_may_take_over():
+    acknowledge("a", "one", who="olga", at=T0)
+    assert acknowledge("a", "one", who="ada", at=T0 + SECOND).who == "olga"
+    assert acknowledge("a", "one", who="ada", at=T0 + SECOND, take_over=True).who == "ada"
 
 
 def test_an_acknowledgement_withdraws_that_it_worsened():

@@ -14,6 +14,7 @@ from leases import models
 from leases.domain.incident import Cause, Evidence, Source
 from leases.domain.lease import ObjectName
 from leases.domain.watched_times import Connection, ConnectionState
+from leases.history import outbox
 from tests.pages.conftest import HTMX, text_of
 from tests.support.board import browser_of, member
 from tests.support.values import incident_rows
@@ -189,6 +190,30 @@ def test_a_reader_acknowledges_an_incident_and_takes_it_back(told, operator):
     assert "nobody has acknowledged it" in page
     assert "Receivers are then told" not in page  # it is over
     assert operator.post("/c/a/incidents/none/acknowledge/").status_code == 404
+
+
+def test_who_takes_care_is_told_wherever_the_incident_is(board, store, operator, admin):
+    mine = {"ended": None, "settled": False, "leases": (ObjectName("kube-system", "scheduler"),)}
+    keep(a_story(), **mine)
+    going_on = an_incident(**mine)
+    board.publisher.hubs["a"].going_on = lambda: (going_on,)
+    operator.post(f"{URL}acknowledge/")
+    admin.post(f"{URL}acknowledge/", {"take": "yes"})
+    board.notifications.care = outbox.care()
+    pages = ["", "incidents/", "incidents/first/", "leases/kube-system/scheduler/", "wall/"]
+    for page in pages:
+        assert "ada takes care of it, since" in words(operator.get(f"/c/a/{page}")).replace(
+            "Ada", "ada"
+        ), page
+    operator.post(f"{URL}acknowledge/", {"over": "yes"})
+    page = words(operator.get(URL))
+    assert "olga says that it is over, since" in page
+    assert "I decided that it is over." in page
+    operator.post(f"{URL}acknowledge/", {"over": "yes"})
+    assert "Say that it is over" not in page
+    models.QuietTime.objects.create(since=T0, reason="x", who="ada")
+    board.notifications.care = outbox.care()
+    assert "; muted" in words(operator.get("/c/a/"))
 
 
 def test_the_page_shows_who_was_told(told, operator):

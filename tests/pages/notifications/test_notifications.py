@@ -11,11 +11,12 @@ from dashboard import clock
 from dashboard.access.kept_secrets import CannotUnseal, unseal
 from dashboard.pages.notifications import messages
 from leases.domain.incident import Cause
-from leases.domain.notify import Choice, Security
+from leases.domain.notify import Choice, Gravity, Security
 from leases.history.deliveries import claim, finish
 from leases.history.outbox import decode_choice
 from leases.models import Notification, QuietTime, Receiver, SecurityRecord
 from tests.pages.conftest import text_of
+from tests.support.board import fill
 
 pytestmark = pytest.mark.django_db
 
@@ -161,6 +162,58 @@ def test_the_security_log_has_what_is_done_to_a_receiver_without_its_secrets(bro
         ("receiver_tested", "ada", "receiver ops: Webhook to https://elsewhere.example.com"),
         ("receiver_deleted", "ada", "receiver ops: Webhook to https://elsewhere.example.com"),
     ]
+
+
+def test_the_page_says_what_the_links_of_messages_need(browser, settings):
+    one = make(browser, severities=["critical"])
+    assert decode_choice(one.choice).severities == (Gravity.CRITICAL,)
+    page = " ".join(text_of(browser.get("/notifications/")).split())
+    assert one.address == "http://testserver"
+    assert "messages link to http://testserver, the address by which an admin came" in page
+    Receiver.objects.update(address="")
+    page = " ".join(text_of(browser.get("/notifications/")).split())
+    assert "Messages to ops have no link: save the receiver once more." in page
+    settings.LEASEBOARD = settings.LEASEBOARD.__class__(url="https://leases.example.com")
+    assert "LEASEBOARD_URL" not in text_of(browser.get("/notifications/"))
+
+
+def test_the_log_looks_again_while_a_test_waits(browser):
+    one = make(browser)
+    address = browser.post(f"{URL}{one.pk}/test/")["Location"]
+    assert f'hx-get="{address}" hx-trigger="every 1s"' in text_of(browser.get(address))
+    [delivery] = claim("one", clock.now())
+    finish(delivery, "one", clock.now())
+    log = text_of(browser.get(address))
+    assert "hx-trigger" not in re.search(r'<section class="panel" id="messages".*?>', log)[0]
+
+
+def test_a_mute_of_what_no_cluster_has_is_asked_back(board, browser, store):
+    given = {"lease": "keda/x", "reason": "an upgrade"}
+    page = browser.post("/notifications/quiet/", given | {"cluster": "a"})
+    assert "a does not have this Lease or namespace now." in text_of(page)
+    fill(board.clusters["b"].store)
+    page = browser.post("/notifications/quiet/", given)
+    assert page.status_code == 422
+    assert "No cluster has this Lease or namespace now" in text_of(page)
+    for known in ("kube-system", "kube-system/scheduler"):
+        sure = given | {"cluster": "a", "lease": known}
+        assert browser.post("/notifications/quiet/", sure).status_code == 302
+    assert browser.post("/notifications/quiet/", given | {"sure": "on"}).status_code == 302
+
+
+def test_a_muted_lease_says_so_and_offers_to_unmute(browser, store, operator):
+    page = "/c/a/leases/kube-system/scheduler/"
+    given = {"cluster": "a", "lease": "kube-system/scheduler", "reason": "an upgrade"}
+    browser.post("/notifications/quiet/", given)
+    assert "Muted until somebody ends it, by ada: an upgrade" in text_of(operator.get(page))
+    assert "Unmute" not in text_of(operator.get(page))
+    assert "Unmute" in text_of(browser.get(page))
+    end = f"/notifications/quiet/{QuietTime.objects.get().pk}/end/"
+    assert browser.post(end, {"back": page})["Location"] == page
+    assert browser.post(end, {"back": "//elsewhere.example.com/"})["Location"] == (
+        "/notifications/quiet/"
+    )
+    assert "Muted" not in text_of(browser.get(page))
 
 
 def test_older_messages_are_on_the_next_page_of_the_log(browser, monkeypatch):

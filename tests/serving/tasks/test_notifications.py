@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from dashboard.access.kept_secrets import CannotUnseal, seal, unseal
 from dashboard.serving.tasks import notifications
 from dashboard.serving.tasks.notifications import Notifications
-from leases.domain.notify import Target
+from leases.domain.notify import Stage, Target, message_of
 from leases.history import deliveries
 from leases.models import Notification, Receiver
 from tests.support.receiving import http_receiver
@@ -25,6 +25,7 @@ from tests.support.values.receivers import a_receiver, record
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
+A_TEST = message_of(incident_with(a_change(2)), Stage.TEST, receiver=1, step=0, last=None)
 OPEN = incident_with(a_change(1), ended=None, settled=False)
 
 
@@ -121,6 +122,23 @@ async def test_alertmanager_is_reminded_of_what_goes_on_in_watched_clusters(cloc
     told = [alert["labels"]["incident"] for one in receiver.received for alert in one.json]
     assert sorted(told[:2]) == ["one", "two"]
     assert set(told[2:]) == {"one"}
+
+
+@pytest.mark.parametrize("known", ["https://leases.example.com", ""])
+async def test_a_message_links_to_where_the_admin_came_from_unless_an_address_is_set(
+    clock, settings, known
+):
+    settings.LEASEBOARD = settings.LEASEBOARD.__class__(url=known)
+    async with http_receiver() as receiver:
+        sealed = seal(Target(url=receiver.url))
+        one = await sync_to_async(a_receiver)(sealed=sealed, address="http://board:8000")
+        await sync_to_async(record)(OPEN)
+        await sync_to_async(deliveries.queue_test)(one.pk, A_TEST, T0)
+        await sent(Notifications(in_thread, ["a"], "one", clock))
+    urls = {row["url"] for sending in receiver.received for row in sending.json["messages"]}
+    base = known or "http://board:8000"
+    log = f"{base}/notifications/log/?receiver={one.pk}"
+    assert urls == {f"{base}/c/a/incidents/one/", log}
 
 
 def test_another_secret_key_reads_no_target(settings):
