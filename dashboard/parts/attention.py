@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from dashboard.parts.change_sentence import Part, holder_part
 from dashboard.parts.flapping import ONE_HOLDER, flap_view
-from dashboard.parts.formatting import age, capitalized, counted, listed, seconds, span_of, when
+from dashboard.parts.formatting import age, counted, listed, seconds, span_of, when
 from dashboard.parts.incident_line import incident_line, said_cause
 from dashboard.parts.key_figures import of_kind
 from dashboard.parts.lease_row import lease_url, short_name
@@ -27,7 +27,7 @@ from leases.history.outbox import Care
 from leases.history.refused_rows import RefusedValue
 from leases.tracking.tracked_lease import Tracked
 
-NO_CARE = Care()
+NO_CARE, MUTED = Care(), "Muted"
 MANY = 4  # from so many elections with the same trouble on, they share one line
 
 
@@ -140,7 +140,7 @@ def _line(
 
 
 def _cared(said: str) -> tuple[Part, ...]:
-    return (Part(f" {capitalized(said)}."),) if said else ()
+    return (Part(f" {MUTED if said == MUTED.lower() else said}."),) if said else ()
 
 
 def _extent(incident: Incident, bad: Sequence[Tracked]) -> str:
@@ -248,7 +248,7 @@ def _one(cluster: str, lease: Tracked, now: datetime, care: Care) -> Attention:
         label=lease.key.name,
         url=lease_url(cluster, lease.key),
         word=f"{lease.phase.value.capitalize()}.",
-        why=(*_why(lease, now), *_cared("muted" if muted else "")),
+        why=(*_why(lease, now), *_cared(MUTED.lower() if muted else "")),
         amount=age((now - lease.phase_since).total_seconds()),
         moment=f"since {when(lease.phase_since, now)}",
         since=lease.phase_since.timestamp(),
