@@ -205,7 +205,8 @@ def test_a_muted_lease_says_so_and_offers_to_unmute(browser, store, operator):
     page = "/c/a/leases/kube-system/scheduler/"
     given = {"cluster": "a", "lease": "kube-system/scheduler", "reason": "an upgrade"}
     browser.post("/notifications/quiet/", given)
-    assert "Muted until somebody ends it, by ada: an upgrade" in text_of(operator.get(page))
+    said = " ".join(text_of(operator.get(page)).split())
+    assert "Muted until somebody ends it, by ada: an upgrade" in said
     assert "Unmute" not in text_of(operator.get(page))
     assert "Unmute" in text_of(browser.get(page))
     end = f"/notifications/quiet/{QuietTime.objects.get().pk}/end/"
