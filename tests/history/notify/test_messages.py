@@ -262,9 +262,9 @@ def test_a_person_decides_that_it_is_over_and_receivers_hear_so_once():
     assert sent[0].sentence.endswith("; olga decided that it is over")
     assert sent[0].ended == T0 + SECOND
     record(replace(OPEN, cause=Cause.PARTITION), at=T0 + 2 * SECOND)
+    assert claim_refreshes(T0 + timedelta(minutes=2), watched=["a"]) == []
     record(OVER, at=T0 + 3 * SECOND)
     assert send(T0 + 3 * SECOND) == []
-    assert claim_refreshes(T0 + timedelta(minutes=2), watched=["a"]) == []
 
 
 def test_a_decision_tells_nobody_who_had_not_heard():

@@ -32,8 +32,8 @@ MAIL = {
     "name": "mail", "host": "mail.example.com", "port": "587", "security": "tls",
     "username": "leases", "password": "x", "sender": "leases@example.com", "to": "a@example.com",
     "severities": "critical", "stages": "opened", "causes": "crash", "phases": "expired",
-    "kinds": "election", "clusters": "a", "namespaces": "web", "leases": "web/*", "group_seconds": "0",
-    "enabled": "on", "unplanned": "on",
+    "kinds": "election", "clusters": "a", "namespaces": "web", "leases": "web/*",
+    "group_seconds": "0", "enabled": "on", "unplanned": "on",
 }  # fmt: skip
 WEBHOOK = {"name": "hook", "url": "https://example.com/", "secret": "x", "group_seconds": "0"}
 QUIET = {"cluster": "a", "lease": "web/x", "since": "", "until": "", "reason": "an upgrade"}

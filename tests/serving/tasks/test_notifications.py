@@ -15,7 +15,7 @@ from dashboard.access.kept_secrets import CannotUnseal, seal, unseal
 from dashboard.serving.tasks import notifications
 from dashboard.serving.tasks.notifications import Notifications
 from leases.domain.notify import Stage, Target, message_of
-from leases.history import deliveries
+from leases.history import deliveries, outbox
 from leases.models import Notification, Receiver
 from tests.support.receiving import http_receiver
 from tests.support.recording import in_thread
@@ -134,7 +134,10 @@ async def test_a_message_links_to_where_the_admin_came_from_unless_an_address_is
         one = await sync_to_async(a_receiver)(sealed=sealed, address="http://board:8000")
         await sync_to_async(record)(OPEN)
         await sync_to_async(deliveries.queue_test)(one.pk, A_TEST, T0)
-        await sent(Notifications(in_thread, ["a"], "one", clock))
+        await sync_to_async(outbox.acknowledge)("a", "one", who="ada", at=T0)
+        task = Notifications(in_thread, ["a"], "one", clock)
+        await sent(task)
+    assert task.care.taken["a", "one"].who == "ada"
     urls = {row["url"] for sending in receiver.received for row in sending.json["messages"]}
     base = known or "http://board:8000"
     log = f"{base}/notifications/log/?receiver={one.pk}"
