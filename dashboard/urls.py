@@ -12,6 +12,7 @@ from dashboard.pages import (
     audit,
     badges,
     create,
+    delete_many,
     errors,
     holders,
     leases,
@@ -24,8 +25,6 @@ from dashboard.pages import (
     wall_links,
 )
 from dashboard.pages import errors as broken
-from dashboard.pages.delete import many
-from dashboard.pages.delete import one as lease_delete
 from dashboard.pages.edit import outcome, views
 from dashboard.pages.history import changes as history
 from dashboard.pages.history import stretch
@@ -42,11 +41,11 @@ of_cluster = [
     path("", overview.overview, name="overview"),
     path("leases/", leases.leases, name="leases"),
     path("leases/new/", create.new_lease, name="new_lease"),
-    path("leases/delete/", many.delete_many, name="delete_many"),
+    path("leases/delete/", delete_many.delete_many, name="delete_many"),
     path("rights/", views.write_rights, name="write_rights"),
-    path("deletions/", many.deletions, name="deletions"),
-    path("deletions/<int:number>/", many.deletion, name="deletion"),
-    path("deletions/<int:number>/stop/", many.stop_deletion, name="stop_deletion"),
+    path("deletions/", delete_many.deletions, name="deletions"),
+    path("deletions/<int:number>/", delete_many.deletion, name="deletion"),
+    path("deletions/<int:number>/stop/", delete_many.stop_deletion, name="stop_deletion"),
     path("leases/<str:namespace>/<str:name>/", lease.lease, name="lease"),
     path(
         "leases/<str:namespace>/<str:name>/asked/",
@@ -59,11 +58,7 @@ of_cluster = [
         overrides.lease_vacancy,
         name="lease_vacancy",
     ),
-    path(
-        "leases/<str:namespace>/<str:name>/delete/",
-        lease_delete.lease_delete,
-        name="lease_delete",
-    ),
+    path("leases/<str:namespace>/<str:name>/delete/", views.lease_delete, name="lease_delete"),
     path("leases/<str:namespace>/<str:name>/edit/", views.lease_edit, name="lease_edit"),
     path(
         "leases/<str:namespace>/<str:name>/release/",

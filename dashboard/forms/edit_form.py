@@ -1,9 +1,7 @@
-"""The forms of a Lease that exists: edit, hand over, release. Only touched fields are sent."""
-
-from __future__ import annotations
+"""The forms of a Lease that exists. An edit sends only the fields that the person touched."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 from django import forms
@@ -12,16 +10,68 @@ from django.http import QueryDict
 from dashboard.forms import fields
 from dashboard.forms.admin_form import AdminForm
 from dashboard.parts.names import HolderView, shown_holder
-from leases.domain.edit import FieldEdit, HandOver, Release, term_of
-from leases.domain.lease import MAX_INT32, Lease
+from leases.actions.write_lease import Refused
+from leases.domain import edit
+from leases.domain.lease import MAX_INT32, Lease, ObjectName
 
+OF_A_NEW_ONE = ("holder_identity", "duration_seconds", "strategy", "preferred_holder")
 LOST = "The form no longer says which Lease it was drawn for. Open it again."
 
 
-class TermForm(AdminForm):
+class LeaseForm(AdminForm):
+    """A form that writes to one Lease; `current` is the Lease as it was read last."""
+
+    def __init__(self, *args: Any, current: Lease | None = None, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.current = current
+
+    @property
+    def term(self) -> str:
+        """The term that the form was drawn for."""
+        raise NotImplementedError
+
+    def wanted(self) -> edit.LeaseWrite:
+        """The write that a valid form asks for."""
+        raise NotImplementedError
+
+    def guard(self, whole: dict[str, Any], current: Lease) -> None:
+        """Refuse a Lease that is not as the form showed it."""
+        if edit.term_of(current) != self.term or self.collisions(whole, current):
+            raise Refused
+
+    def collisions(self, whole: dict[str, Any], current: Lease) -> tuple[fields.Collision, ...]:
+        """Return the changed fields that somebody else changed too."""
+        return ()
+
+    def rebased(self, whole: dict[str, Any], current: Lease) -> QueryDict:
+        """What the same form sends for the present Lease; what was typed stays."""
+        raise NotImplementedError
+
+    def typed(self) -> list[tuple[str, str]]:
+        """The label and the text of each field that the person filled in."""
+        shown = (
+            (bound, bound.value()) for bound in self.visible_fields() if bound.name in self.data
+        )
+        return [(str(bound.label), str(text)) for bound, text in shown if text]
+
+    def as_new(self) -> dict[str, str] | None:
+        """What the form of a new Lease is filled with; None if there is nothing to make anew."""
+        known = fields.shown_fields(self.current) if self.current else {"duration_seconds": "15"}
+        new = {name: known.get(name, "") for name in OF_A_NEW_ONE}
+        pairs = (
+            {part: getattr(self.current.metadata, part) for part in PAIRS} if self.current else {}
+        )
+        return new | pairs_as_text(pairs) | {"reason": str(self.data.get("reason", ""))}
+
+
+class TermForm(LeaseForm):
     """A form for one term. `seen_term` says which."""
 
     seen_term = forms.CharField(required=False, max_length=64, widget=forms.HiddenInput)
+
+    @property
+    def term(self) -> str:
+        return str(self["seen_term"].value() or "")
 
     def clean(self) -> dict[str, Any]:
         if not self.cleaned_data.get("seen_term"):
@@ -29,14 +79,49 @@ class TermForm(AdminForm):
             raise forms.ValidationError(LOST)
         return self.cleaned_data
 
-    @staticmethod
-    def initial_of(lease: Lease) -> dict[str, Any]:
-        return {"seen_term": term_of(lease)}
+    def rebased(self, whole: dict[str, Any], current: Lease) -> QueryDict:
+        data = cast("QueryDict", self.data).copy()
+        data["seen_term"] = edit.term_of(current)
+        return data
 
 
 class ReleaseForm(TermForm):
-    def wanted(self) -> Release:
-        return Release()
+    def wanted(self) -> edit.Release:
+        return edit.Release()
+
+    def as_new(self) -> dict[str, str] | None:
+        return {**(super().as_new() or {}), "holder_identity": ""}
+
+
+class DeleteForm(TermForm):
+    """The typed name confirms: the form previews when it is opened, and is sent to write."""
+
+    wide = frozenset({"typed_name", "reason"})
+
+    typed_name = forms.CharField(
+        widget=fields.TextLine(mono=True, spellcheck="false"),
+        error_messages={"required": "Type the name of the Lease to confirm."},
+    )
+
+    field_order = ["typed_name", "reason"]
+
+    def __init__(self, *args: Any, key: ObjectName, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.key = key
+        self.fields["typed_name"].label = f"Type {key} to confirm"
+        self.fields["typed_name"].widget.attrs["data-confirm"] = str(key)
+
+    def clean_typed_name(self) -> str:
+        typed: str = self.cleaned_data["typed_name"]
+        if typed != str(self.key):
+            raise forms.ValidationError(f"This is not {self.key}. Type the whole name.")
+        return typed
+
+    def wanted(self) -> edit.Delete:
+        return edit.Delete()
+
+    def as_new(self) -> None:
+        return None
 
 
 MAX_TYPED_HOLDER = 1024
@@ -71,7 +156,7 @@ def typed_holder(holder: str) -> str:
     return holder
 
 
-class EditForm(AdminForm):
+class EditForm(LeaseForm):
     """Bound to what was sent, it knows which fields the person touched since it was drawn."""
 
     api_names = API_NAMES
@@ -124,7 +209,9 @@ class EditForm(AdminForm):
     annotations = fields.PairsField(label="Annotations", noun="annotation", lines=True)
     seen = forms.CharField(required=False, widget=forms.HiddenInput, strip=False)
 
-    current: Lease | None = None  # the Lease as it was read last
+    @property
+    def term(self) -> str:
+        return self.was_shown.term if self.was_shown else ""
 
     @property
     def was_shown(self) -> fields.Seen | None:
@@ -178,18 +265,19 @@ class EditForm(AdminForm):
                 self.errors.pop(name, None)
         return self.cleaned_data
 
-    def wanted(self) -> FieldEdit:
+    def wanted(self) -> edit.FieldEdit:
         spec = {
             api: self.cleaned_data[name] if self.cleaned_data[name] != "" else None
             for name, api in API_NAMES.items()
             if self.touched(name)
         }
         labels, annotations = (self.touched_pairs(part) for part in PAIRS)
-        return FieldEdit(spec=spec, labels=labels, annotations=annotations)
+        return edit.FieldEdit(spec=spec, labels=labels, annotations=annotations)
 
-    def collisions(self, current: Lease, *, moved: bool) -> tuple[fields.Collision, ...]:
-        """Return the touched fields that somebody else changed; after a move, all that differ."""
+    def collisions(self, whole: dict[str, Any], current: Lease) -> tuple[fields.Collision, ...]:
+        """Return touched fields that somebody else changed; in another term, all that differ."""
         seen, now, theirs = self.was_shown, fields.seen_of(current), fields.shown_fields(current)
+        moved = self.term != now.term
         found = []
         for name, api in API_NAMES.items():
             yours = str(self.data.get(name, "")).strip()
@@ -203,8 +291,8 @@ class EditForm(AdminForm):
             found += self._pairs_that_collide(part, current, seen, moved=moved)
         return tuple(found)
 
-    def rebased(self, current: Lease) -> EditForm:
-        """The same form for the present Lease; touched fields keep the typed value."""
+    def rebased(self, whole: dict[str, Any], current: Lease) -> QueryDict:
+        """Touched fields keep the typed value."""
         self.current = current
         data = QueryDict(mutable=True)
         data["reason"] = self.data.get("reason", "")
@@ -213,9 +301,18 @@ class EditForm(AdminForm):
             data[name] = self.data.get(name, "") if self.touched(name) else shown
         for part in PAIRS:
             put_pairs(data, part, self._rebased_pairs(part, current))
-        form = EditForm(data)
-        form.current = current
-        return form
+        return data
+
+    def typed(self) -> list[tuple[str, str]]:
+        """Only what the person changed: the form was drawn with all that the Lease said."""
+        found = [one for one in super().typed() if one[0] == self.fields["reason"].label]
+        changed = [(str(self.fields[name].label), name) for name in API_NAMES if self.touched(name)]
+        return [(label, str(self.data.get(name, "")) or "empty") for label, name in changed] + found
+
+    def as_new(self) -> dict[str, str] | None:
+        typed = {name: str(self.data.get(name, "")) for name in OF_A_NEW_ONE if name in self.data}
+        pairs = {part: dict(self[part].value() or ()) for part in PAIRS}
+        return {**(super().as_new() or {}), **typed, **pairs_as_text(pairs)}
 
     def changed_from(self) -> Mapping[str, str]:
         """What the Lease says now in each touched field."""
@@ -256,6 +353,16 @@ def _keep(part: str, key: str) -> str:
     return f"keep-{part}-{fields.digest(key)}"
 
 
+def pairs_as_text(pairs: Mapping[str, Mapping[str, str] | None]) -> dict[str, str]:
+    """As the form of a new Lease reads them; a value of several lines does not fit there."""
+    return {
+        part: "\n".join(
+            f"{key}={value}" for key, value in (found or {}).items() if "\n" not in value
+        )
+        for part, found in pairs.items()
+    }
+
+
 def put_pairs(data: QueryDict, part: str, pairs: list[tuple[str, str]]) -> None:
     data.setlist(f"{part}-key", [key for key, _ in pairs])
     data.setlist(f"{part}-value", [value for _, value in pairs])
@@ -271,15 +378,16 @@ ANOTHER = ""
 
 
 class NextHolder(msgspec.Struct, frozen=True, kw_only=True):
-    """An identity to choose; `note` says where it is known from."""
+    """An identity to choose; `note` says where it is known from, `alive` that it runs."""
 
     identity: str
     view: HolderView
     note: str
+    alive: bool = False
 
 
 class HandOverForm(TermForm):
-    """`choices`: who may be chosen, besides any identity typed by hand but the present `holder`."""
+    """`choices`: who may be chosen, besides any identity typed by hand but the present holder."""
 
     wide = frozenset({"reason", "other"})
     field_of_cause = {"spec.holderIdentity": "other", "spec.preferredHolder": "other"}
@@ -293,23 +401,20 @@ class HandOverForm(TermForm):
     )
 
     def __init__(
-        self,
-        *args: Any,
-        choices: Sequence[NextHolder] = (),
-        holder: str | None = None,
-        **kwargs: Any,
+        self, *args: Any, choices: Sequence[NextHolder] = (), holder: str | None, **kwargs: Any
     ) -> None:
         super().__init__(*args, **kwargs)
-        self.choices = choices
-        self.holder = holder
+        self.choices, self.holder = choices, holder
 
     @property
-    def chosen(self) -> str:
-        """The radio button that is on; the first one at first."""
-        if self.is_bound:
-            return str(self.data.get("to", ANOTHER))
-        first = self.choices[0].identity if self.choices else ANOTHER
-        return str(self.initial.get("to", first))
+    def chosen(self) -> str | None:
+        """The radio button that is on; none at first."""
+        given = self.data if self.is_bound else self.initial
+        return None if given.get("to") is None else str(given["to"])
+
+    def as_new(self) -> dict[str, str] | None:
+        to = str(self.data.get("to") or self.data.get("other", ""))
+        return {**(super().as_new() or {}), "holder_identity": to}
 
     def clean(self) -> dict[str, Any]:
         super().clean()
@@ -325,5 +430,5 @@ class HandOverForm(TermForm):
                 self.add_error("other", refused)
         return self.cleaned_data
 
-    def wanted(self) -> HandOver:
-        return HandOver(self.cleaned_data["next"])
+    def wanted(self) -> edit.HandOver:
+        return edit.HandOver(self.cleaned_data["next"])

@@ -8,11 +8,23 @@ from typing import Any
 import msgspec
 import yaml
 from django import forms
+from django.http import QueryDict
 
 from dashboard.forms.admin_form import FieldProblem
-from dashboard.forms.edit_form import LOST, TermForm
-from dashboard.forms.fields import YamlEditor, one_line_break
-from leases.domain.edit import YamlEdit, at_path, leaves, patch_between
+from dashboard.forms.edit_form import (
+    API_NAMES,
+    LOST,
+    OF_A_NEW_ONE,
+    PAIRS,
+    TermForm,
+    pairs_as_text,
+)
+from dashboard.forms.fields import EXAMPLE, Collision, YamlEditor, one_line_break
+from dashboard.parts.lease_head import to_yaml, without_managed_fields
+from leases.domain import edit
+from leases.domain.lease import Lease
+from leases.wire.microtime import normal_microtime
+from leases.wire.status import ApiError
 
 MAX_DEPTH = 20
 MAX_NODES = 20_000  # keys and values
@@ -212,6 +224,10 @@ def _texts(value: Any) -> Iterator[str]:
 
 MAX_TEXT = 1_500_000  # characters; etcd keeps objects up to 1.5 MiB
 MAX_ANNOTATED = 500  # lines
+MAX_SHOWN = 200
+WHOLE_NUMBERS = ("leaseDurationSeconds", "leaseTransitions")
+RENEWED = (("spec", "renewTime"),)  # a holder writes it all the time
+ORDER = ("apiVersion", "kind", "metadata", "spec")
 FIXED = (
     ("apiVersion",), ("kind",), ("metadata", "name"), ("metadata", "namespace"),
     ("metadata", "uid"), ("metadata", "resourceVersion"), ("metadata", "creationTimestamp"),
@@ -257,12 +273,14 @@ class YamlForm(TermForm):
             return self.cleaned_data
         shown = self.shown_value()
         for path in FIXED:
-            if at_path(shown, path) != at_path(self.document.value, path):
+            if edit.at_path(shown, path) != edit.at_path(self.document.value, path):
                 self.refuse(".".join(path), f"{'.'.join(path)} cannot be changed here.")
-        changes = patch_between(shown, self.document.value)
-        for field, value in leaves(changes):
+        changes = edit.patch_between(shown, self.document.value)
+        for field, value in edit.leaves(changes):
             if any("\0" in text for text in _texts([*field, value])):
                 self.refuse(".".join(field), "Leave out the NUL character.")
+            if wrong := _wrong_shape(field, value):
+                self.refuse(".".join(field), wrong)
         self.cleaned_data["changes"] = changes
         return self.cleaned_data
 
@@ -311,5 +329,91 @@ class YamlForm(TermForm):
         if isinstance(widget, YamlEditor):
             widget.bad_lines.add(problem.line)
 
-    def wanted(self) -> YamlEdit:
-        return YamlEdit(self.cleaned_data["changes"])
+    def wanted(self) -> edit.YamlEdit:
+        return edit.YamlEdit(self.cleaned_data["changes"])
+
+    def collisions(self, whole: dict[str, Any], current: Lease) -> tuple[Collision, ...]:
+        shown = self.shown_value()
+        found = []
+        for path, yours in edit.leaves(self.cleaned_data["changes"]):
+            theirs = edit.at_path(whole, path)
+            if path in RENEWED or theirs in (edit.at_path(shown, path), yours):
+                continue
+            field = ".".join(path)
+            found.append(Collision(field, field, _short(yours), _short(theirs), path=path))
+        return tuple(found)
+
+    def rebased(self, whole: dict[str, Any], current: Lease) -> QueryDict:
+        """The text as it is now, with the changes of the person in it."""
+        whole = without_managed_fields(whole)
+        data = super().rebased(whole, current)
+        data["shown"] = as_text(whole)
+        data["text"] = as_text(edit.merged(whole, self.cleaned_data["changes"]))
+        return data
+
+    def place(self, error: ApiError) -> str:
+        """Put each cause at the line of its field."""
+        for cause in error.causes:
+            self.refuse(cause.field, f"{cause.field}: {cause.message}")
+        return "" if error.causes else f"The cluster refused: {error}"
+
+    def as_new(self) -> dict[str, str] | None:
+        try:
+            typed = read_yaml(one_line_break(str(self.data.get("text", "")))).value
+        except YamlProblem:
+            return super().as_new()
+        spec, metadata = _mapping(typed.get("spec")), _mapping(typed.get("metadata"))
+        new = {name: str(spec.get(API_NAMES[name]) or "") for name in OF_A_NEW_ONE}
+        pairs = {
+            part: {k: str(v) for k, v in _mapping(metadata.get(part)).items()} for part in PAIRS
+        }
+        return {**(super().as_new() or {}), **new, **pairs_as_text(pairs)}
+
+    def meant(self) -> edit.FieldEdit:
+        """The part of the changes that the other forms know, for what they bring about."""
+        changes = self.cleaned_data["changes"]
+        spec, metadata = (_mapping(changes.get(part)) for part in ("spec", "metadata"))
+        labels, annotations = (_mapping(metadata.get(part)) for part in ("labels", "annotations"))
+        return edit.FieldEdit(spec=spec, labels=labels, annotations=annotations)
+
+
+def as_text(whole: dict[str, Any]) -> str:
+    item = without_managed_fields(whole)
+    known = {name: item[name] for name in ORDER if name in item}
+    return to_yaml(known | item)
+
+
+def _wrong_shape(path: tuple[str, ...], value: Any) -> str:
+    """What is wrong with the type of a value that every cluster refuses, in one sentence."""
+    name = path[-1]
+    if value is None:
+        return ""
+    if path[:-1] == ("spec",) and name in WHOLE_NUMBERS:
+        if not isinstance(value, int) or isinstance(value, bool):
+            return f"{name} is a whole number, such as 15; {_short(value)!r} is none."
+    elif path[:-1] == ("spec",) and name in API_NAMES.values():
+        if not isinstance(value, str):
+            return f"{name} is text: put {_short(value)} in quotes."
+        if name in edit.TIMES and not _is_moment(value):
+            return f"{name} is a time in UTC, such as {EXAMPLE}; {_short(value)!r} is none."
+    elif path[:-1] in [("metadata", part) for part in PAIRS] and not isinstance(value, str):
+        return f"{name} is text: put {_short(value)} in quotes."
+    return ""
+
+
+def _is_moment(text: str) -> bool:
+    try:
+        normal_microtime(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _short(value: Any) -> str:
+    return (
+        str(value)[:MAX_SHOWN] if isinstance(value, str | int | float | list | dict) else "not set"
+    )

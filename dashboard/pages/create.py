@@ -1,156 +1,250 @@
-"""Create a Lease: check, dry run, preview, write.
-
-Source: client-go's leaderelection.go; its default retry period is 2 s.
-"""
+"""Create a Lease: the form, its dry run, and the way to the new Lease."""
 
 import asyncio
-from collections.abc import Mapping
-from datetime import datetime
-from typing import Any, cast
+import re
+from typing import Any
 
 from asgiref.sync import sync_to_async
+from django import forms
 from django.contrib import messages
-from django.contrib.auth.models import User
-from django.http import HttpRequest, HttpResponse, HttpResponseBase
-from django.shortcuts import redirect, render
+from django.http import HttpResponse
+from django.shortcuts import redirect
 from django.urls import reverse
-from django.views.decorators.http import require_http_methods
 
-from dashboard import clock
-from dashboard.access.guards import check_editor, check_writable, find_cluster
-from dashboard.forms.create_form import CreateLeaseForm
-from dashboard.parts.audit_line import intent_of
-from dashboard.parts.formatting import seconds
+from dashboard.forms.edit_form import MAX_TYPED_HOLDER, LeaseForm
+from dashboard.forms.fields import Area, DurationField, TextLine
+from dashboard.forms.form_page import ActionPage, form_view
+from dashboard.forms.what_happens import of_create
 from dashboard.parts.lease_head import to_yaml, without_managed_fields
 from dashboard.parts.lease_row import lease_url
 from dashboard.parts.names import holder_view
-from dashboard.parts.write_access import may_write
-from dashboard.watched_cluster import WatchedCluster
-from leases.actions.audit import DONE, AlreadySent, sent_before
-from leases.actions.write_lease import ACTION, NewLease, create_lease, preview
-from leases.domain.lease import ObjectName
+from dashboard.parts.write_access import WriteAccess, may_write
+from leases.actions.audit import DONE
+from leases.actions.write_lease import DryRun
+from leases.domain.edit import NewLease
+from leases.domain.lease import MAX_NAME, MAX_NAMESPACE, ObjectName
+from leases.history import find_changes
 from leases.models import Edit
-from leases.wire.status import AlreadyExists, ApiError
+from leases.wire.name_rules import label_name_errors, subdomain_errors
+from leases.wire.status import AlreadyExists, ApiError, NotFound
+
+_NOT_IN_NAMES = re.compile(r"[^a-z0-9.]+")
 
 
-def meaning_of(new: NewLease, *, kept: Mapping[str, Any]) -> tuple[str, ...]:
-    """`kept` is the spec that the server would store."""
-    said = []
-    if "strategy" in kept:
-        said.append("The API server chooses the holder among the LeaseCandidates of this name.")
-    elif not new.holder:
-        said.append(
-            "It starts vacant. An elector of this name takes it within its retry period, "
-            "2 s by default."
+class CreateLeaseForm(LeaseForm):
+    """The namespace and the name, and what a Lease says first."""
+
+    api_names = {
+        "namespace": "metadata.namespace",
+        "name": "metadata.name",
+        "holder_identity": "holderIdentity",
+        "duration_seconds": "leaseDurationSeconds",
+        "strategy": "strategy",
+        "preferred_holder": "preferredHolder",
+        "labels": "metadata.labels",
+        "annotations": "metadata.annotations",
+    }
+    wide = frozenset({"holder_identity", "reason"})
+    field_of_cause = {
+        "metadata.namespace": "namespace",
+        "metadata.name": "name",
+        "metadata.labels": "labels",
+        "metadata.annotations": "annotations",
+        "spec.holderIdentity": "holder_identity",
+        "spec.leaseDurationSeconds": "duration_seconds",
+        "spec.strategy": "strategy",
+        "spec.strategy.strategy": "strategy",  # the API server names it so
+        "spec.preferredHolder": "preferred_holder",
+    }
+
+    namespace = forms.CharField(
+        label="Namespace",
+        max_length=MAX_NAMESPACE,
+        widget=TextLine(mono=True, spellcheck="false", list="namespaces"),
+        error_messages={"required": "Say in which namespace the Lease is to be."},
+    )
+    name = forms.CharField(
+        label="Name",
+        max_length=MAX_NAME,
+        widget=TextLine(mono=True, spellcheck="false"),
+        error_messages={"required": "Give the Lease a name."},
+    )
+    holder_identity = forms.CharField(
+        label="Holder",
+        required=False,
+        max_length=MAX_TYPED_HOLDER,
+        widget=TextLine(
+            mono=True, spellcheck="false", placeholder="Empty: vacant, anyone may take it"
+        ),
+        help_text="Whoever is named here must really run, or nobody acts until the Lease expires.",
+    )
+    duration_seconds = DurationField(initial=15, help_text="Empty: untimed, it never runs out.")
+    strategy = forms.CharField(
+        label="Strategy",
+        required=False,
+        max_length=255,
+        widget=TextLine(mono=True, spellcheck="false", list="strategies"),
+        help_text="With OldestEmulationVersion the API server chooses the holder.",
+    )
+    preferred_holder = forms.CharField(
+        label="Preferred holder",
+        required=False,
+        max_length=MAX_TYPED_HOLDER,
+        widget=TextLine(mono=True, spellcheck="false"),
+        help_text="Only together with a strategy.",
+    )
+    labels = forms.CharField(
+        label="Labels",
+        required=False,
+        strip=False,
+        widget=Area(mono=True, rows=2, placeholder="key=value, key=value"),
+    )
+    annotations = forms.CharField(
+        label="Annotations",
+        required=False,
+        strip=False,
+        widget=Area(mono=True, rows=2, placeholder="key=value, one on each line"),
+    )
+
+    field_order = [
+        "namespace",
+        "name",
+        "holder_identity",
+        "duration_seconds",
+        "strategy",
+        "preferred_holder",
+        "labels",
+        "annotations",
+        "reason",
+    ]
+
+    def clean_namespace(self) -> str:
+        namespace: str = self.cleaned_data["namespace"]
+        if label_name_errors(namespace):
+            rule = "Small letters, digits and “-” only, and a letter or digit at both ends."
+            raise forms.ValidationError(f"{rule}{_suggested(namespace.replace('.', '-'))}")
+        return namespace
+
+    def clean_name(self) -> str:
+        name: str = self.cleaned_data["name"]
+        if subdomain_errors(name):
+            rule = "Small letters, digits, “-” and “.” only, and a letter or digit at both ends."
+            raise forms.ValidationError(f"{rule}{_suggested(name)}")
+        return name
+
+    def clean_holder_identity(self) -> str:
+        return _one_line(self.cleaned_data["holder_identity"], "A holder")
+
+    def clean_preferred_holder(self) -> str:
+        return _one_line(self.cleaned_data["preferred_holder"], "A preferred holder")
+
+    def clean_labels(self) -> dict[str, str]:
+        return _pairs(re.split(r"[,\n]", self.cleaned_data["labels"]), "label")
+
+    def clean_annotations(self) -> dict[str, str]:
+        return _pairs(self.cleaned_data["annotations"].split("\n"), "annotation")
+
+    def place(self, error: ApiError) -> str:
+        """Also: the namespace that does not exist belongs to its field."""
+        details = error.status.details
+        if isinstance(error, NotFound) and details is not None and details.kind == "namespaces":
+            self.add_error("namespace", "There is no such namespace in this cluster.")
+            return ""
+        return super().place(error)
+
+    def wanted(self) -> NewLease:
+        """The Lease of a valid form."""
+        typed: dict[str, Any] = self.cleaned_data
+        return NewLease(
+            key=ObjectName(typed["namespace"], typed["name"]),
+            holder=typed["holder_identity"],
+            duration_seconds=typed["duration_seconds"],
+            strategy=typed["strategy"],
+            preferred_holder=typed["preferred_holder"],
+            labels=typed["labels"],
+            annotations=typed["annotations"],
         )
-    if new.holder:
-        holder = holder_view(new.holder)
-        who = holder.short if holder else new.holder
-        said.append(f"It starts held by {who}, with transitions at 0.")
-        lasts = new.duration_seconds
-        until = f"it expires: {seconds(lasts)}" if lasts else "somebody edits it"
-        said.append(f"If {who} does not run, nobody acts until {until}.")
-    if new.duration_seconds is None:
-        said.append("It is untimed: it never runs out, and no elector takes it from a holder.")
-    return tuple(said)
+
+
+def _suggested(name: str) -> str:
+    """` Try ledger-writer.`, if the typed name has anything to make a good one of."""
+    good = _NOT_IN_NAMES.sub("-", name.lower())
+    good = re.sub(r"[-.]*\.[-.]*", ".", good).strip("-.")
+    return f" Try {good}." if good else ""
+
+
+def _one_line(text: str, what: str) -> str:
+    if not text.isprintable():
+        raise forms.ValidationError(f"{what} is one line without control characters.")
+    return text
+
+
+def _pairs(lines: list[str], what: str) -> dict[str, str]:
+    """Read `key=value` pairs. Whether keys and values are good is for the API server to say."""
+    found: dict[str, str] = {}
+    for line in lines:
+        key, equals, value = (part.strip() for part in line.strip().partition("="))
+        if not (key or equals):
+            continue
+        if not (key and equals):
+            raise forms.ValidationError(f"Write each {what} as key=value; {line.strip()!r} is not.")
+        if key in found:
+            raise forms.ValidationError(f"The {what} {key} is there twice.")
+        found[key] = value
+    return found
 
 
 LOOKS, LOOK_SECONDS = 100, 0.05  # the watch usually reports a write within this time
-STATUS_OF_ERROR = {0: 502, 401: 502, 403: 502, 404: 422, 409: 409, 422: 422}
 FILLED_BY_URL = ("namespace", "name", "holder_identity", "duration_seconds")
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-async def new_lease(request: HttpRequest, cluster: str) -> HttpResponseBase:
-    """GET draws the form; POST asks for a dry run; POST with `confirm` writes."""
-    refusal = await sync_to_async(check_editor)(request)
-    if refusal is not None:
-        return refusal
-    watched = find_cluster(cluster)
-    check_writable(watched)
-    page = CreatePage(request, watched, cast("User", await request.auser()))
-    if request.method != "POST":
-        filled = {name: request.GET[name] for name in FILLED_BY_URL if name in request.GET}
-        return await page.draw(CreateLeaseForm(initial=filled))
-    return await page.submit()
+class CreatePage(ActionPage[CreateLeaseForm]):
+    template = "create/index.html"
+    form_class = CreateLeaseForm
+    asks_before_writing = False
 
+    def initial(self) -> dict[str, Any]:
+        given = self.request.GET
+        return {name: given[name] for name in FILLED_BY_URL if name in given}
 
-class CreatePage:
-    """One request for the form."""
+    def key_of(self, form: CreateLeaseForm) -> ObjectName:
+        return form.wanted().key
 
-    def __init__(self, request: HttpRequest, cluster: WatchedCluster, user: User) -> None:
-        request.cluster = cluster  # type: ignore[attr-defined]
-        self.request = request
-        self.cluster = cluster
-        self.user = user
-        self.now: datetime = clock.now()
+    async def access(self, form: CreateLeaseForm) -> WriteAccess | None:
+        namespace = form["namespace"].value()
+        if not namespace:
+            return None
+        return await may_write(self.cluster, self.user, namespace, "create")
 
-    async def submit(self) -> HttpResponseBase:
-        saving = "confirm" in self.request.POST
-        once = self.request.POST.get("once", "")
-        if saving and (first := await sent_before(once, user=self.user, cluster=self.cluster.name)):
-            return await self._sent_again(first)
-        form = CreateLeaseForm(self.request.POST, saving=saving)
-        if not await sync_to_async(form.is_valid)():  # it may be large
-            return await self.draw(form, status=422)
-        try:
-            if not saving:
-                return await self.draw(form, preview=await self._preview(form))
-            await self._write(form)
-        except AlreadySent as sent:
-            return await self._sent_again(sent.row)
-        except AlreadyExists:
-            return await self.draw(form, exists=self._existing(form.wanted().key), status=409)
-        except ApiError as error:
-            text = form.place(error)
-            status = STATUS_OF_ERROR.get(error.status.code, 502)
-            return await self.draw(form, error=text, status=status)
-        return await self._sent(form.wanted().key)
+    def context(
+        self, form: CreateLeaseForm, verdict: DryRun | None, *, quiet: bool
+    ) -> dict[str, Any]:
+        preview = None if verdict is None else _preview(form.wanted(), verdict)
+        return {"preview": preview, "namespaces": self.cluster.store.namespaces()[:500]}
 
-    async def _preview(self, form: CreateLeaseForm) -> dict[str, Any]:
-        wanted = form.wanted()
-        found = await preview(self.cluster.writer_for(self.user), wanted, now=self.now)
-        after = without_managed_fields(found.after)
-        for made_anew in ("uid", "creationTimestamp"):  # those of the dry run will not be the real
-            after["metadata"].pop(made_anew, None)
-        return {
-            "yaml": to_yaml(after),
-            "dropped": found.dropped,
-            "warnings": found.warnings,
-            "means": meaning_of(wanted, kept=after.get("spec") or {}),
-        }
-
-    async def _write(self, form: CreateLeaseForm) -> None:
-        intent = await sync_to_async(intent_of)(
-            self.request,
-            self.cluster,
-            form.wanted().key,
-            action=ACTION,
-            reason=form.cleaned_data["reason"],
-            once=form.cleaned_data["once"],
-        )
-        client = self.cluster.writer_for(self.user)
-        await create_lease(client, form.wanted(), intent=intent, clock=clock.now)
-
-    def _existing(self, key: ObjectName) -> dict[str, Any]:
+    async def refused(self, form: CreateLeaseForm, error: ApiError) -> HttpResponse:
+        if not isinstance(error, AlreadyExists):
+            return await super().refused(form, error)
+        key = form.wanted().key
         known = self.cluster.store.get(key)
-        return {
+        exists = {
             "key": str(key),
             "url": lease_url(self.cluster.name, key),
             "holder": holder_view(known.holder) if known else None,
             "known": known is not None,
         }
+        return await self.draw(form, exists=exists, status=409)
 
-    async def _sent_again(self, first: Edit) -> HttpResponseBase:
-        """Say what became of the first sending."""
-        if first.outcome == DONE:
-            return await self._sent(ObjectName(first.namespace, first.name))
-        return redirect("lease_outcome", first.cluster, first.namespace, first.name, first.pk)
-
-    async def _sent(self, key: ObjectName) -> HttpResponseBase:
+    async def written(self, row: Edit) -> HttpResponse:
         """Lead to the new Lease, once the watch has reported it."""
+        if row.outcome != DONE:
+            return await super().written(row)
+        key = ObjectName(row.namespace, row.name)
+        known = sync_to_async(find_changes.of_lease)
         for _ in range(LOOKS):
-            if self.cluster.store.get(key) is not None:
+            # The page of the Lease shows its state beside its terms: history must have it too.
+            there = self.cluster.store.get(key) is not None
+            if there and await known(self.cluster.name, key.namespace, key.name, 1):
                 text, url = f"{key} was created.", lease_url(self.cluster.name, key)
                 break
             await asyncio.sleep(LOOK_SECONDS)
@@ -160,26 +254,18 @@ class CreatePage:
         await sync_to_async(messages.success)(self.request, text)
         return redirect(url)
 
-    async def draw(
-        self,
-        form: CreateLeaseForm,
-        *,
-        preview: dict[str, Any] | None = None,
-        exists: dict[str, Any] | None = None,
-        error: str = "",
-        status: int = 200,
-    ) -> HttpResponse:
-        namespace = form["namespace"].value()
-        context = {
-            "access": (
-                await may_write(self.cluster, self.user, namespace, "create") if namespace else None
-            ),
-            "form": form,
-            "preview": preview,
-            "exists": exists,
-            "error": error,
-            "namespaces": self.cluster.store.namespaces()[:500],
-        }
-        return await sync_to_async(render)(
-            self.request, "create/index.html", context, status=status
-        )
+
+def _preview(new: NewLease, verdict: DryRun) -> dict[str, Any]:
+    after = without_managed_fields(verdict.after)
+    for made_anew in ("uid", "creationTimestamp"):  # those of the dry run will not be the real
+        after["metadata"].pop(made_anew, None)
+    kept = after.get("spec") or {}
+    return {
+        "yaml": to_yaml(after),
+        "dropped": [name for name in verdict.sent["spec"] if name not in kept],
+        "warnings": verdict.warnings,
+        "means": of_create(new, kept=kept),
+    }
+
+
+new_lease = form_view(CreatePage)

@@ -184,10 +184,14 @@ class Holdings:
         host = _host_in(tracked) if tracked.holder else None
         if host is None:
             return []
-        others = self._hosts.get("by host", self._by_host).get(host, [])
+        others = self.held_on(host)
         heartbeat = heartbeat_of(self._store, host)
         found = [*others, heartbeat] if heartbeat is not None else others
         return [other for other in found if other.key != tracked.key]
+
+    def held_on(self, host: str) -> list[Tracked]:
+        """What a host holds now, without its heartbeat."""
+        return self._hosts.get("by host", self._by_host).get(host, [])
 
     def _held(self) -> tuple[Tracked, ...]:
         """Every Lease that names a holder, but heartbeats."""

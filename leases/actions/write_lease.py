@@ -5,19 +5,18 @@ conflict; a take-over is, because the guard refuses it.
 """
 
 import contextlib
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from datetime import datetime
 from typing import Any, TypeVar
 
 import msgspec
 
 from leases.actions.audit import Intent, NothingWritten, answered, audited, sending
-from leases.domain.edit import VERSION, Kept, LeaseWrite, leaves, not_taken, term_of
+from leases.domain import edit
 from leases.domain.lease import Lease, ObjectName
 from leases.kube.lease_client import LeaseClient
 from leases.models import Edit
-from leases.wire.microtime import format_microtime
-from leases.wire.status import ApiError, Conflict
+from leases.wire.status import Conflict
 from leases.wire.watch_decoding import lease_of
 
 MAX_RETRIES = 3  # retries after a conflict
@@ -25,6 +24,11 @@ MAX_RETRIES = 3  # retries after a conflict
 T = TypeVar("T")
 # Gets the Lease as it is now, whole and decoded. Raises Refused if it may not be written.
 Guard = Callable[[dict[str, Any], Lease], None]
+DETAILS = {"create": "", "patch": "written at attempt {}", "delete": "deleted at attempt {}"}
+
+
+class Refused(Exception):
+    """A guard refuses to write to the Lease as it is now."""
 
 
 class Moved(NothingWritten):
@@ -37,44 +41,43 @@ class Moved(NothingWritten):
 
 
 class DryRun(msgspec.Struct, frozen=True, kw_only=True):
-    """The server's answer to a dry run. `not_taken`: fields that it would leave as they are."""
+    """The server's answer to a dry run. `not_taken`: fields that it would leave as they are.
+
+    `before` is empty for a create, `after` for a delete; `sent` is what was sent.
+    """
 
     before: dict[str, Any]
     after: dict[str, Any]
-    patch: dict[str, Any]
+    sent: dict[str, Any]
     warnings: tuple[str, ...]
-    not_taken: tuple[Kept, ...]
-
-
-class Refused(Exception):
-    """A guard refuses to write to the Lease as it is now."""
+    not_taken: tuple[edit.Kept, ...]
 
 
 def same_term(seen: str) -> Guard:
     """A guard that refuses any other term."""
 
     def guard(_: dict[str, Any], current: Lease) -> None:
-        if term_of(current) != seen:
+        if edit.term_of(current) != seen:
             raise Refused
 
     return guard
 
 
 async def dry_run(
-    client: LeaseClient, key: ObjectName, write: LeaseWrite, *, guard: Guard, now: datetime
+    client: LeaseClient, key: ObjectName, write: edit.LeaseWrite, *, guard: Guard, now: datetime
 ) -> DryRun:
     """Ask the server with dryRun=All. Raises Moved, or ApiError with its causes."""
 
     async def step() -> DryRun:
-        before, patch = await _prepare(client, key, write, guard=guard, now=now)
+        attempt = await _prepare(client, key, write, guard=guard, now=now)
         warnings: list[str] = []
-        after = await client.raw_patch(key, patch, dry_run=True, warnings=warnings)
+        after = await _send(client, key, attempt, dry_run=True, warnings=warnings)
         return DryRun(
-            before=before,
+            before=attempt.before,
             after=after,
-            patch=patch,
+            sent=attempt.body,
             warnings=tuple(warnings),
-            not_taken=not_taken(patch, after),
+            not_taken=edit.not_taken(attempt.body, after),
         )
 
     _, verdict = await _retry(step)
@@ -83,46 +86,90 @@ async def dry_run(
 
 async def write_lease(
     client: LeaseClient,
-    write: LeaseWrite,
+    write: edit.LeaseWrite,
     *,
     intent: Intent,
     guard: Guard,
     clock: Callable[[], datetime],
 ) -> Edit:
-    """Write, and return the closed audit row. Raises Moved, AlreadySent, or ApiError."""
-    first = await _prepare(client, intent.key, write, guard=guard, now=clock())
-    unused = [first]
-    wanted = {".".join(path): value for path, value in leaves(first[1]) if path != VERSION}
-    async with audited(intent, before=lease_of(first[0]), wanted=wanted, clock=clock) as row:
+    """Write, and return the closed audit row. Raises Moved, AlreadySent, or ApiError.
 
-        async def step() -> Lease:
-            current, patch = (
+    AlreadyExists: there is such a Lease. NotFound: it is gone.
+    """
+    first = await _prepare(client, intent.key, write, guard=guard, now=clock())
+    since = "" if first.before else await client.newest_version()
+    unused = [first]
+    async with audited(intent, before=first.lease, wanted=first.wanted, clock=clock) as row:
+
+        async def step() -> Lease | None:
+            attempt = (
                 unused.pop()
                 if unused
                 else await _prepare(client, intent.key, write, guard=guard, now=clock())
             )
-            await sending(row, "patch", patch, current=current, at=clock())
-            return lease_of(await client.raw_patch(intent.key, patch))
+            body, verb = attempt.body, write.verb
+            await sending(row, verb, body, current=attempt.lease, at=clock(), since=since)
+            written = await _send(client, intent.key, attempt)
+            return lease_of(written) if written else None
 
-        attempt, written = await _retry(step)
+        tries, written = await _retry(step)
         answered(row, written)
-        row.detail = f"written at attempt {attempt}"
+        row.detail = DETAILS[write.verb].format(tries)
     return row
 
 
+class _Attempt(msgspec.Struct, frozen=True):
+    """One request and what was read for it: nothing for a new Lease. A delete has no body."""
+
+    before: dict[str, Any]
+    body: dict[str, Any]
+    lease: Lease | None = None
+
+    @property
+    def wanted(self) -> dict[str, Any]:
+        """The fields of the intent: those of a new Lease, or those that change."""
+        if self.lease is None:
+            return {"metadata": self.body["metadata"], **self.body["spec"]}
+        changed = edit.leaves(self.body)
+        return {".".join(path): value for path, value in changed if path != edit.VERSION}
+
+
 async def _prepare(
-    client: LeaseClient, key: ObjectName, write: LeaseWrite, *, guard: Guard, now: datetime
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Read the Lease; return it with the patch for it. Raises Moved."""
+    client: LeaseClient, key: ObjectName, write: edit.LeaseWrite, *, guard: Guard, now: datetime
+) -> _Attempt:
+    """Read the Lease, unless it is new, and make the request for it. Raises Moved."""
+    if isinstance(write, edit.NewLease):
+        return _Attempt({}, write.body(now=now))
     before = await client.raw_get(key)
     current = lease_of(before)
     try:
         guard(before, current)
     except Refused:
         raise Moved(before) from None
+    if isinstance(write, edit.Delete):
+        return _Attempt(before, {}, current)
     patch = write.patch(current, now=now)
     version = {"resourceVersion": current.resource_version}
-    return before, patch | {"metadata": patch.get("metadata", {}) | version}
+    return _Attempt(before, patch | {"metadata": patch.get("metadata", {}) | version}, current)
+
+
+async def _send(
+    client: LeaseClient,
+    key: ObjectName,
+    attempt: _Attempt,
+    *,
+    dry_run: bool = False,
+    warnings: list[str] | None = None,
+) -> dict[str, Any]:
+    """Return the Lease as it is then; nothing of a deleted one."""
+    body, current = attempt.body, attempt.lease
+    if current is None:
+        return await client.raw_create(body, dry_run=dry_run, warnings=warnings)
+    if body:
+        return await client.raw_patch(key, body, dry_run=dry_run, warnings=warnings)
+    uid, version = current.uid, current.resource_version
+    await client.delete(key, uid=uid, resource_version=version, dry_run=dry_run)
+    return {}
 
 
 async def _retry(step: Callable[[], Awaitable[T]]) -> tuple[int, T]:
@@ -131,135 +178,3 @@ async def _retry(step: Callable[[], Awaitable[T]]) -> tuple[int, T]:
         with contextlib.suppress(Conflict):
             return attempt, await step()
     return MAX_RETRIES + 1, await step()
-
-
-ACTION = "lease.create"
-
-
-class NewLease(msgspec.Struct, frozen=True, kw_only=True):
-    """What a person typed. No holder means vacant, no duration means untimed."""
-
-    key: ObjectName
-    holder: str = ""
-    duration_seconds: int | None = None
-    strategy: str = ""
-    preferred_holder: str = ""
-    labels: Mapping[str, str] = {}
-    annotations: Mapping[str, str] = {}
-
-
-def body_of(new: NewLease, *, now: datetime) -> dict[str, Any]:
-    """Return the object to send.
-
-    As client-go creates it (leaderelection.go, tryAcquireOrRenew): a holder acquires and renews
-    now, and transitions start at 0. Nobody is written as "", never as null: a null holder beside a
-    live LeaseCandidate has crashed a kube-apiserver.
-    """
-    spec: dict[str, Any] = {"holderIdentity": new.holder}
-    if new.duration_seconds is not None:
-        spec["leaseDurationSeconds"] = new.duration_seconds
-    if new.holder:
-        spec |= {"acquireTime": format_microtime(now), "renewTime": format_microtime(now)}
-        spec["leaseTransitions"] = 0
-    optional = {"strategy": new.strategy, "preferredHolder": new.preferred_holder}
-    spec |= {name: value for name, value in optional.items() if value}
-    metadata: dict[str, Any] = {"namespace": new.key.namespace, "name": new.key.name}
-    maps = {"labels": dict(new.labels), "annotations": dict(new.annotations)}
-    metadata |= {name: values for name, values in maps.items() if values}
-    return {
-        "apiVersion": "coordination.k8s.io/v1",
-        "kind": "Lease",
-        "metadata": metadata,
-        "spec": spec,
-    }
-
-
-class Preview(msgspec.Struct, frozen=True):
-    """The object that the server would store, its warnings, and the fields that it would drop."""
-
-    after: dict[str, Any]
-    warnings: tuple[str, ...]
-    dropped: tuple[str, ...]
-
-
-async def preview(client: LeaseClient, new: NewLease, *, now: datetime) -> Preview:
-    """Ask the server with dryRun=All. Raises ApiError with its causes."""
-    wanted = body_of(new, now=now)
-    warnings: list[str] = []
-    after = await client.raw_create(wanted, dry_run=True, warnings=warnings)
-    kept = after.get("spec") or {}
-    dropped = tuple(name for name in wanted["spec"] if name not in kept)
-    return Preview(after, tuple(warnings), dropped)
-
-
-async def create_lease(
-    client: LeaseClient, new: NewLease, *, intent: Intent, clock: Callable[[], datetime]
-) -> Lease:
-    """Create the Lease with its audit row. Raises ApiError; AlreadyExists if there is one."""
-    body = body_of(new, now=clock())
-    wanted = {"metadata": body["metadata"], **body["spec"]}
-    since = await client.newest_version()
-    async with audited(intent, before=None, wanted=wanted, clock=clock) as row:
-        await sending(row, "create", body, current=None, at=clock(), since=since)
-        made = await client.create(body)
-        answered(row, made)
-    return made
-
-
-DELETE = "lease.delete"
-# retries after a conflict
-
-
-class TermEnded(NothingWritten):
-    """The term that the form showed has ended; `current` is the Lease now."""
-
-    def __init__(self, current: Lease) -> None:
-        super().__init__(f"{current.holder or 'Nobody'} holds it now. Nothing was deleted.")
-        self.current = current
-
-
-async def refusal_of(client: LeaseClient, lease: Lease) -> ApiError | None:
-    """Ask the server with dryRun=All. Returns why it would not delete the Lease, or None."""
-    try:
-        await client.delete(lease.key, uid=lease.uid, dry_run=True)
-    except ApiError as error:
-        return error
-    return None
-
-
-async def delete_lease(
-    client: LeaseClient,
-    key: ObjectName,
-    *,
-    seen_term: str,
-    intent: Intent,
-    clock: Callable[[], datetime],
-) -> Edit:
-    """Delete, and return the closed audit row. Raises TermEnded, AlreadySent or ApiError.
-
-    Each attempt reads the Lease again and deletes it with its uid and resourceVersion, as long as
-    the term is the one that the form showed: a renewal in between is no conflict. NotFound: it is
-    gone already.
-    """
-    current = await _read(client, key, seen_term)
-    async with audited(intent, before=current, wanted={}, clock=clock) as row:
-        for attempt in range(1, MAX_RETRIES + 2):
-            await sending(row, "delete", {}, current=current, at=clock())
-            try:
-                await client.delete(key, uid=current.uid, resource_version=current.resource_version)
-            except Conflict:
-                if attempt > MAX_RETRIES:
-                    raise
-                current = await _read(client, key, seen_term)
-            else:
-                answered(row)
-                row.detail = f"deleted at attempt {attempt}"
-                break
-    return row
-
-
-async def _read(client: LeaseClient, key: ObjectName, seen_term: str) -> Lease:
-    current = await client.get(key)
-    if term_of(current) != seen_term:
-        raise TermEnded(current)
-    return current

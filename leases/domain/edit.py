@@ -8,11 +8,11 @@ import copy
 import hashlib
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import msgspec
 
-from leases.domain.lease import MAX_INT32, Lease
+from leases.domain.lease import MAX_INT32, Lease, ObjectName
 
 
 class FieldWriter(msgspec.Struct, frozen=True):
@@ -45,23 +45,66 @@ NOW = "now"  # instead of a time: the moment of writing
 TIMES = ("acquireTime", "renewTime")
 
 
-class LeaseWrite(Protocol):
-    """A change of one Lease. `action` is its name in the audit trail."""
+class LeaseWrite(msgspec.Struct, frozen=True):
+    """One write of a Lease. `action` is its name in the audit trail, `verb` that of the API."""
 
-    @property
-    def action(self) -> str: ...
+    action: ClassVar[str]
+    verb: ClassVar[str] = "patch"
 
     def patch(self, current: Lease, *, now: datetime) -> dict[str, Any]:
         """Return the merge patch for the current Lease, without metadata.resourceVersion."""
+        return {}
 
 
-class FieldEdit(msgspec.Struct, frozen=True, kw_only=True):
+class Delete(LeaseWrite, frozen=True):
+    """Delete the Lease in the version that was read."""
+
+    action = "lease.delete"
+    verb = "delete"
+
+
+class NewLease(LeaseWrite, frozen=True, kw_only=True):
+    """The Lease that a person typed. No holder means vacant, no duration means untimed."""
+
+    action = "lease.create"
+    verb = "create"
+
+    key: ObjectName
+    holder: str = ""
+    duration_seconds: int | None = None
+    strategy: str = ""
+    preferred_holder: str = ""
+    labels: Mapping[str, str] = {}
+    annotations: Mapping[str, str] = {}
+
+    def body(self, *, now: datetime) -> dict[str, Any]:
+        """Return the object to send.
+
+        As client-go creates it (leaderelection.go, tryAcquireOrRenew): a holder acquires and renews
+        now, and transitions start at 0. Nobody is written as "", never as null: a null holder
+        beside a live LeaseCandidate has crashed a kube-apiserver.
+        """
+        spec: dict[str, Any] = {"holderIdentity": self.holder}
+        if self.duration_seconds is not None:
+            spec["leaseDurationSeconds"] = self.duration_seconds
+        if self.holder:
+            spec |= {"acquireTime": stamp(now), "renewTime": stamp(now), "leaseTransitions": 0}
+        optional = {"strategy": self.strategy, "preferredHolder": self.preferred_holder}
+        spec |= {name: value for name, value in optional.items() if value}
+        metadata: dict[str, Any] = {"namespace": self.key.namespace, "name": self.key.name}
+        maps = {"labels": dict(self.labels), "annotations": dict(self.annotations)}
+        metadata |= {name: values for name, values in maps.items() if values}
+        api = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"}
+        return api | {"metadata": metadata, "spec": spec}
+
+
+class FieldEdit(LeaseWrite, frozen=True, kw_only=True):
     """The edited fields by their API names; None removes one, and no holder is written as "".
 
     A time is RFC 3339 text or NOW.
     """
 
-    action: ClassVar[str] = "lease.edit"
+    action = "lease.edit"
 
     spec: Mapping[str, str | int | None] = {}
     labels: Mapping[str, str | None] = {}
@@ -86,10 +129,10 @@ class FieldEdit(msgspec.Struct, frozen=True, kw_only=True):
         return ({"metadata": metadata} if metadata else {}) | ({"spec": spec} if spec else {})
 
 
-class Release(msgspec.Struct, frozen=True):
+class Release(LeaseWrite, frozen=True):
     """Clear the holder as client-go does: an empty holder that lasted 1 s, both times now."""
 
-    action: ClassVar[str] = "lease.release"
+    action = "lease.release"
 
     def patch(self, current: Lease, *, now: datetime) -> dict[str, Any]:
         spec = {
@@ -101,13 +144,13 @@ class Release(msgspec.Struct, frozen=True):
         return {"spec": spec}
 
 
-class HandOver(msgspec.Struct, frozen=True):
+class HandOver(LeaseWrite, frozen=True):
     """Name another holder.
 
     Of a coordinated Lease only preferredHolder is set: the API server ends the term itself.
     """
 
-    action: ClassVar[str] = "lease.hand_over"
+    action = "lease.hand_over"
 
     to: str
 
@@ -124,14 +167,14 @@ class HandOver(msgspec.Struct, frozen=True):
         return {"spec": spec}
 
 
-class YamlEdit(msgspec.Struct, frozen=True):
+class YamlEdit(LeaseWrite, frozen=True):
     """A patch between the YAML that was shown and the YAML that was sent.
 
     A removed holder is written as "", never null: null crashes a kube-apiserver 1.36 that has live
     candidates for the Lease.
     """
 
-    action: ClassVar[str] = "lease.yaml"
+    action = "lease.yaml"
 
     changes: Mapping[str, Any]
 

@@ -195,7 +195,7 @@ async def test_a_write_that_is_cancelled_leaves_an_open_audit_row(client, intent
     class Unanswered:
         raw_get = staticmethod(client.raw_get)
 
-        async def raw_patch(self, key, body):
+        async def raw_patch(self, key, body, **options):
             arrived.set()
             await asyncio.Event().wait()
 

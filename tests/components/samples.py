@@ -19,8 +19,8 @@ from dashboard.charts.bars import hours_chart
 from dashboard.charts.histograms import ages_chart
 from dashboard.charts.time_axis import Scale
 from dashboard.forms.fields import Collision
-from dashboard.pages.edit.form_page import VerdictView, difference
-from dashboard.pages.edit.what_happens import of_hand_over
+from dashboard.forms.form_page import VerdictView, difference
+from dashboard.forms.what_happens import of_hand_over
 from dashboard.pages.holders import holder_rows
 from dashboard.pages.incidents.evidence import evidence_lines, without_notes
 from dashboard.pages.incidents.near_misses import NearMiss, near_miss_line

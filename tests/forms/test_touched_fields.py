@@ -110,7 +110,7 @@ def test_a_rebased_form_keeps_what_was_typed_and_follows_the_cluster_elsewhere(
     form = sent(shown, typed, {"labels": labels})
     assert form.is_valid(), form.errors
     current = as_lease(now)
-    rebased = EditForm(as_browsers_send(form.rebased(current).data))
+    rebased = EditForm(as_browsers_send(form.rebased({}, current)))
     rebased.current = current
     assert rebased.is_valid(), rebased.errors
     assert rebased.data["reason"] == "drill"
@@ -138,11 +138,11 @@ def test_the_side_of_the_cluster_can_be_chosen():
     now = {"metadata": {"name": "a", "labels": {"team": "c"}}, "spec": {"leaseDurationSeconds": 20}}
     form = sent(shown, {"duration_seconds": "30"}, {"labels": {"team": "b"}})
     assert form.is_valid()
-    found = form.collisions(as_lease(now), moved=False)
+    found = form.collisions({}, as_lease(now))
     assert [(one.field, one.yours, one.theirs) for one in found] == [
         ("leaseDurationSeconds", "30", "20"), ("labels/team", "b", "c"),
     ]  # fmt: skip
-    data = form.rebased(as_lease(now)).data.copy()
+    data = form.rebased({}, as_lease(now))
     for one in found:
         data[f"keep-{one.name}"] = "theirs"
     chosen = EditForm(data)
@@ -156,9 +156,9 @@ def test_a_renewal_collides_with_nothing_and_the_same_value_neither():
     now = {"metadata": {}, "spec": {"renewTime": "2026-11-20T12:00:09.000000Z"}}
     form = sent(shown, {"renew_time": "now", "duration_seconds": "30"}, {})
     assert form.is_valid()
-    assert form.collisions(as_lease(now), moved=False) == ()
+    assert form.collisions({}, as_lease(now)) == ()
     same = now | {"spec": now["spec"] | {"leaseDurationSeconds": 30}}
-    assert form.collisions(as_lease(same), moved=False) == ()
+    assert form.collisions({}, as_lease(same)) == ()
 
 
 def test_too_many_labels_are_left_to_the_yaml_editor():

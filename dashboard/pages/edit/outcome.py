@@ -12,13 +12,12 @@ from django.views.decorators.http import require_safe
 from dashboard import clock
 from dashboard.access.guards import ClusterRequest, viewer_required
 from dashboard.access.roles import READ_TRAIL
-from dashboard.pages.edit.what_happens import short
+from dashboard.forms.what_happens import short
 from dashboard.parts.change_sentence import ChangeLine, change_line, changes_of
 from dashboard.parts.formatting import age, fine_clock, shortened
 from dashboard.parts.lease_row import lease_url, row_view
-from leases.actions.write_lease import DELETE
 from leases.domain.change import Change, ChangeType
-from leases.domain.edit import MISSING, FieldEdit, HandOver, Release, YamlEdit, at_path
+from leases.domain.edit import MISSING, Delete, FieldEdit, HandOver, Release, YamlEdit, at_path
 from leases.domain.lease import Lease, ObjectName, number_of
 from leases.history.audit_trail import readable
 from leases.models import Edit
@@ -37,12 +36,14 @@ def since_delete(row: Edit, changes: Sequence[Change]) -> list[Change]:
     return found[first:]
 
 
-def sentences_of_delete(since: Sequence[Change], now: datetime) -> Iterator[str]:
-    """Who made it anew, and how soon."""
-    if not since:
-        yield "The watch has not reported it yet."
+def sentences_of_delete(
+    since: Sequence[Change], now: datetime, *, at: datetime, is_gone: bool
+) -> Iterator[str]:
+    """Who made it anew, and how soon. `at` is when the cluster answered."""
+    if not since and not is_gone:
+        yield "The API server has deleted it. The watch reports it within moments."
         return
-    deleted_at = since[0].at
+    deleted_at = since[0].at if since else at
     anew = next((one for one in since if one.change is ChangeType.CREATED), None)
     if anew is None:
         yield f"Nobody has made it anew since, for {age((now - deleted_at).total_seconds())}."
@@ -86,12 +87,12 @@ def outcome_of(
         return ReportedOutcome(
             title=title, phase="expired", sentences=(row.detail,), settled=settled
         )
-    if row.action == DELETE:
+    if row.action == Delete.action:
         found = since_delete(row, changes)
         return ReportedOutcome(
             title=f"Deleted at {fine_clock(at)}",
-            phase="held" if found else "late",
-            sentences=tuple(sentences_of_delete(found, now)),
+            phase="held" if found or tracked is None else "late",
+            sentences=tuple(sentences_of_delete(found, now, at=at, is_gone=tracked is None)),
             lines=tuple(change_line(change, now) for change in found),
             settled=settled,
         )

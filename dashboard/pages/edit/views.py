@@ -1,82 +1,48 @@
-"""Edit, release or hand over one Lease, by form or as YAML; and what the cluster would refuse."""
+"""The actions on one Lease: edit, release, hand over, delete, edit as YAML; and what is allowed."""
 
 from datetime import timedelta
 from typing import Any
 
 from asgiref.sync import sync_to_async
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, QueryDict
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_safe
 
 from dashboard.access.guards import check_editor, find_cluster
 from dashboard.forms import edit_form
-from dashboard.forms.fields import Collision
-from dashboard.forms.yaml_form import YamlForm
+from dashboard.forms.form_page import LeaseActionPage, form_view
+from dashboard.forms.what_happens import WhatHappens, of_delete, of_edit, of_hand_over, of_release
+from dashboard.forms.yaml_form import YamlForm, as_text
 from dashboard.lists.url_parameters import BadFilter, one_of, text
-from dashboard.pages.edit.form_page import FormPage, answer
-from dashboard.pages.edit.what_happens import WhatHappens, of_edit, of_hand_over, of_release
 from dashboard.parts.formatting import when
-from dashboard.parts.lease_head import to_yaml, without_managed_fields
+from dashboard.parts.holdings import holdings_of, host_of
 from dashboard.parts.names import MAX_IDENTITY, holder_view
 from dashboard.parts.write_access import ON_LEASE, ON_LIST, may_write_each, rights_of
-from leases.actions.write_lease import DryRun, Guard, Moved, Refused, same_term
+from leases.actions.write_lease import DryRun
 from leases.domain import edit
 from leases.domain.election import CandidateState, standing
-from leases.domain.lease import Lease, ObjectName
+from leases.domain.phase import Phase
 from leases.history.timeline_lanes import lanes
 from leases.kube.lease_client import candidates_of
+from leases.tracking.tracked_lease import Tracked
 from leases.wire.status import ApiError, NotFound
 from leases.wire.watch_decoding import lease_of
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-async def lease_edit(
-    request: HttpRequest, cluster: str, namespace: str, name: str
-) -> HttpResponseBase:
-    """GET draws the form; POST asks for a dry run; POST with `confirm` writes."""
-    return await answer(EditPage, request, cluster, ObjectName(namespace, name))
-
-
-class EditPage(FormPage[edit_form.EditForm]):
+class EditPage(LeaseActionPage[edit_form.EditForm]):
     template = "forms/edit.html"
+    form_class = edit_form.EditForm
 
-    def unbound(self) -> edit_form.EditForm:
+    def initial(self) -> dict[str, Any]:
         """The present values; `?holder=` fills in another holder."""
         initial = edit_form.initial_of(self.tracked.lease)
         if "holder" in self.request.GET:
             initial["holder_identity"] = self.request.GET["holder"]
-        return edit_form.EditForm(initial=initial)
-
-    def bound(self, data: QueryDict, *, saving: bool) -> edit_form.EditForm:
-        form = edit_form.EditForm(data, saving=saving)
-        form.current = self.tracked.lease
-        return form
-
-    def wanted(self, form: edit_form.EditForm) -> edit.FieldEdit:
-        return form.wanted()
-
-    def guard(self, form: edit_form.EditForm) -> Guard:
-        def guard(_: dict[str, Any], current: Lease) -> None:
-            if edit.term_of(current) != self.seen_term(form) or form.collisions(
-                current, moved=False
-            ):
-                raise Refused
-
-        return guard
-
-    def seen_term(self, form: edit_form.EditForm) -> str:
-        seen = form.was_shown
-        return seen.term if seen else ""
-
-    def collisions(self, form: edit_form.EditForm, moved: Moved) -> tuple[Collision, ...]:
-        another = edit.term_of(moved.lease) != self.seen_term(form)
-        return form.collisions(moved.lease, moved=another)
-
-    def rebased(self, form: edit_form.EditForm, current: dict[str, Any]) -> edit_form.EditForm:
-        return form.rebased(lease_of(current))
+        return initial
 
     def previewed(self, form: edit_form.EditForm, verdict: DryRun) -> edit_form.EditForm:
-        return self.rebased(form, verdict.before)
+        current = lease_of(verdict.before)
+        return self.made(form.rebased(verdict.before, current), current=current)
 
     def what_happens(self, form: edit_form.EditForm) -> WhatHappens | None:
         if not form.is_bound or not form.is_valid():
@@ -89,52 +55,30 @@ MAX_CHOICES = 6
 WITHIN = 3.0  # seconds for the list of candidates
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-async def lease_hand_over(
-    request: HttpRequest, cluster: str, namespace: str, name: str
-) -> HttpResponseBase:
-    """GET draws the form; POST asks for a dry run; POST with `confirm` writes."""
-    return await answer(HandOverPage, request, cluster, ObjectName(namespace, name))
-
-
-class HandOverPage(FormPage[edit_form.HandOverForm]):
+class HandOverPage(LeaseActionPage[edit_form.HandOverForm]):
     template = "forms/hand_over.html"
+    form_class = edit_form.HandOverForm
     choices: tuple[edit_form.NextHolder, ...] = ()
 
     async def prepare(self) -> None:
         candidates = await self._candidates() if edit.is_coordinated(self.tracked.lease) else ()
         before = await sync_to_async(self._before)()
         named = {one.identity for one in candidates}
-        others = (one for one in before if one.identity not in named)
+        others = sorted(
+            (one for one in before if one.identity not in named), key=lambda one: not one.alive
+        )
         self.choices = (*candidates, *others)[:MAX_CHOICES]
 
-    @property
-    def _people(self) -> dict[str, Any]:
-        return {"choices": self.choices, "holder": self.tracked.holder}
-
-    def unbound(self) -> edit_form.HandOverForm:
+    def initial(self) -> dict[str, Any]:
         """`?holder=` chooses a holder."""
-        initial = edit_form.HandOverForm.initial_of(self.tracked.lease)
+        initial = super().initial()
         if wanted := self.request.GET.get("holder", ""):
             known = any(one.identity == wanted for one in self.choices)
             initial |= {"to": wanted} if known else {"to": edit_form.ANOTHER, "other": wanted}
-        return edit_form.HandOverForm(initial=initial, **self._people)
+        return initial
 
-    def bound(self, data: QueryDict, *, saving: bool) -> edit_form.HandOverForm:
-        return edit_form.HandOverForm(data, saving=saving, **self._people)
-
-    def wanted(self, form: edit_form.HandOverForm) -> edit.HandOver:
-        return form.wanted()
-
-    def guard(self, form: edit_form.HandOverForm) -> Guard:
-        return same_term(form.cleaned_data["seen_term"])
-
-    def rebased(
-        self, form: edit_form.HandOverForm, current: dict[str, Any]
-    ) -> edit_form.HandOverForm:
-        data = self.request.POST.copy()
-        data["seen_term"] = edit_form.HandOverForm.initial_of(lease_of(current))["seen_term"]
-        return edit_form.HandOverForm(data, **self._people)
+    def given(self) -> dict[str, Any]:
+        return {"choices": self.choices, "holder": None if self.is_gone else self.tracked.holder}
 
     def what_happens(self, form: edit_form.HandOverForm) -> WhatHappens | None:
         to = form.chosen
@@ -156,6 +100,13 @@ class HandOverPage(FormPage[edit_form.HandOverForm]):
             if name != self.tracked.holder and (view := holder_view(name)) is not None
         )
 
+    def _renewed_by(self, identity: str) -> Tracked | None:
+        """A Lease that this process is seen to renew now."""
+        held = holdings_of(self.cluster.store).held_on(host_of(identity))
+        return next(
+            (one for one in held if one.holder == identity and one.phase is Phase.HELD), None
+        )
+
     def _before(self) -> tuple[edit_form.NextHolder, ...]:
         """Who held it before, the latest first."""
         since = self.now - LOOKS_BACK
@@ -168,62 +119,42 @@ class HandOverPage(FormPage[edit_form.HandOverForm]):
                 continue
             if term.holder != self.tracked.holder and term.holder not in choices:
                 note = f"held it until {when(term.until, self.now)}"
+                renews = self._renewed_by(term.holder)
+                if renews is not None:
+                    note = f"renews {renews.key} now; {note}"
                 choices[term.holder] = edit_form.NextHolder(
-                    identity=term.holder, view=view, note=note
+                    identity=term.holder, view=view, note=note, alive=renews is not None
                 )
         return tuple(choices.values())
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-async def lease_release(
-    request: HttpRequest, cluster: str, namespace: str, name: str
-) -> HttpResponseBase:
-    """GET shows what a release would do; POST with `confirm` writes it."""
-    return await answer(ReleasePage, request, cluster, ObjectName(namespace, name))
-
-
-class ReleasePage(FormPage[edit_form.ReleaseForm]):
+class ReleasePage(LeaseActionPage[edit_form.ReleaseForm]):
     template = "forms/release.html"
-    previews_at_once = True
-
-    def unbound(self) -> edit_form.ReleaseForm:
-        return edit_form.ReleaseForm(initial=edit_form.ReleaseForm.initial_of(self.tracked.lease))
-
-    def bound(self, data: QueryDict, *, saving: bool) -> edit_form.ReleaseForm:
-        return edit_form.ReleaseForm(data, saving=saving)
-
-    def wanted(self, form: edit_form.ReleaseForm) -> edit.Release:
-        return edit.Release()
-
-    def guard(self, form: edit_form.ReleaseForm) -> Guard:
-        return same_term(str(form["seen_term"].value()))
-
-    def rebased(
-        self, form: edit_form.ReleaseForm, current: dict[str, Any]
-    ) -> edit_form.ReleaseForm:
-        data = self.request.POST.copy()
-        data["seen_term"] = edit_form.ReleaseForm.initial_of(lease_of(current))["seen_term"]
-        return edit_form.ReleaseForm(data)
+    form_class = edit_form.ReleaseForm
+    asks_when_opened = True
 
     def what_happens(self, form: edit_form.ReleaseForm) -> WhatHappens | None:
         return of_release(self.tracked, self.now)
 
 
-RENEWED = (("spec", "renewTime"),)  # a holder writes it all the time
-ORDER = ("apiVersion", "kind", "metadata", "spec")
-MAX_SHOWN = 200
+class DeletePage(LeaseActionPage[edit_form.DeleteForm]):
+    template = "delete/lease.html"
+    form_class = edit_form.DeleteForm
+    verb = "delete"
+    asks_when_opened = True
+    asks_before_writing = False
+    writes_at_once = True
+
+    def given(self) -> dict[str, Any]:
+        return {"key": self.key}
+
+    def what_happens(self, form: edit_form.DeleteForm) -> WhatHappens | None:
+        return of_delete(self.tracked, self.as_of)
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-async def lease_yaml(
-    request: HttpRequest, cluster: str, namespace: str, name: str
-) -> HttpResponseBase:
-    """GET draws the editor; POST asks for a dry run; POST with `confirm` writes."""
-    return await answer(YamlPage, request, cluster, ObjectName(namespace, name))
-
-
-class YamlPage(FormPage[YamlForm]):
+class YamlPage(LeaseActionPage[YamlForm]):
     template = "forms/yaml.html"
+    form_class = YamlForm
     whole: dict[str, Any] = {}  # the Lease as the cluster has it, with all its fields
     unread = ""  # why it could not be read
 
@@ -237,89 +168,23 @@ class YamlPage(FormPage[YamlForm]):
         except ApiError as error:
             self.unread = f"The cluster did not send the Lease: {error}"
 
-    def unbound(self) -> YamlForm:
-        text = _text(self.whole) if self.whole else ""
+    def initial(self) -> dict[str, Any]:
+        text = as_text(self.whole) if self.whole else ""
         term = {"seen_term": edit.term_of(lease_of(self.whole))} if self.whole else {}
-        return YamlForm(initial={"text": text, "shown": text} | term)
+        return {"text": text, "shown": text} | term
 
-    async def first(self) -> HttpResponseBase:
-        return await self.draw(self.unbound(), error=self.unread)
-
-    def bound(self, data: QueryDict, *, saving: bool) -> YamlForm:
-        return YamlForm(data, saving=saving)
-
-    def wanted(self, form: YamlForm) -> edit.YamlEdit:
-        return form.wanted()
-
-    def guard(self, form: YamlForm) -> Guard:
-        def guard(whole: dict[str, Any], current: Lease) -> None:
-            if edit.term_of(current) != form.cleaned_data["seen_term"] or _collisions(form, whole):
-                raise Refused
-
-        return guard
-
-    def collisions(self, form: YamlForm, moved: Moved) -> tuple[Collision, ...]:
-        return _collisions(form, moved.current)
-
-    def rebased(self, form: YamlForm, current: dict[str, Any]) -> YamlForm:
-        """The text as it is now, with the changes of the person in it."""
-        data = self.request.POST.copy()
-        whole = without_managed_fields(current)
-        data["shown"] = _text(whole)
-        data["text"] = _text(edit.merged(whole, form.cleaned_data["changes"]))
-        data["seen_term"] = edit.term_of(lease_of(current))
-        return YamlForm(data)
+    async def first(self) -> HttpResponse:
+        return await self.draw(self.made(), error=self.unread)
 
     def what_happens(self, form: YamlForm) -> WhatHappens | None:
         if not form.is_bound or not form.is_valid():
             return None
-        return of_edit(self.tracked, _as_edit(form.cleaned_data["changes"]), self.now)
-
-    def place(self, form: YamlForm, error: ApiError) -> str:
-        """Put each cause at the line of its field."""
-        for cause in error.causes:
-            form.refuse(cause.field, f"{cause.field}: {cause.message}")
-        return "" if error.causes else f"The cluster refused: {error}"
+        return of_edit(self.tracked, form.meant(), self.now)
 
 
-def _text(whole: dict[str, Any]) -> str:
-    item = without_managed_fields(whole)
-    known = {name: item[name] for name in ORDER if name in item}
-    return to_yaml(known | item)
-
-
-def _collisions(form: YamlForm, whole: dict[str, Any]) -> tuple[Collision, ...]:
-    """The changed fields that somebody else changed too."""
-    shown = form.shown_value()
-    found = []
-    for path, yours in edit.leaves(form.cleaned_data["changes"]):
-        theirs = edit.at_path(whole, path)
-        if path in RENEWED or theirs in (edit.at_path(shown, path), yours):
-            continue
-        field = ".".join(path)
-        found.append(Collision(field, field, _short(yours), _short(theirs), path=path))
-    return tuple(found)
-
-
-def _short(value: Any) -> str:
-    return (
-        str(value)[:MAX_SHOWN] if isinstance(value, str | int | float | list | dict) else "not set"
-    )
-
-
-def _as_edit(changes: dict[str, Any]) -> edit.FieldEdit:
-    """The part of the changes that the forms know, for what they mean."""
-    spec, metadata = changes.get("spec"), changes.get("metadata")
-    parts = [
-        part if isinstance(part, dict) else {}
-        for part in (
-            spec,
-            metadata.get("labels") if isinstance(metadata, dict) else None,
-            metadata.get("annotations") if isinstance(metadata, dict) else None,
-        )
-    ]
-    return edit.FieldEdit(spec=parts[0], labels=parts[1], annotations=parts[2])
-
+lease_edit, lease_yaml = form_view(EditPage), form_view(YamlPage)
+lease_release, lease_hand_over = form_view(ReleasePage), form_view(HandOverPage)
+lease_delete = form_view(DeletePage)
 
 CHOICES = {",".join(verbs): verbs for verbs in (ON_LEASE, ON_LIST)}
 

@@ -10,8 +10,8 @@ from asgiref.sync import sync_to_async
 from django.test import AsyncClient
 
 from dashboard import clock
-from leases.actions.write_lease import NewLease, body_of
 from leases.apiserver.serving import LeaseApiServer
+from leases.domain.edit import NewLease
 from leases.domain.lease import ObjectName
 from leases.kube.cluster_source import parse_source
 from leases.kube.connect import connect
@@ -90,7 +90,7 @@ async def test_a_resend_of_the_form_writes_once(cluster, admin):
 
 
 async def test_one_that_exists_is_not_touched_and_nothing_typed_is_lost(cluster, admin):
-    await cluster.client.create(body_of(NewLease(key=KEY, holder="cp-1"), now=datetime.now(UTC)))
+    await cluster.client.create(NewLease(key=KEY, holder="cp-1").body(now=datetime.now(UTC)))
     answer = await admin.post(PATH, TYPED | SAVE | {"labels": "app=shop"})
     page = answer.content.decode()
     assert answer.status_code == 409
@@ -147,7 +147,7 @@ async def test_what_the_server_would_drop_is_said(board, tmp_path_factory, admin
 async def test_what_the_server_warns_of_is_said(board, admin):
     """As an admission webhook of a cluster warns."""
     api = ScriptedServer()
-    stored = body_of(NewLease(key=KEY), now=datetime.now(UTC))
+    stored = NewLease(key=KEY).body(now=datetime.now(UTC))
     api.script(
         "verb",
         answer(201, stored, Warning='299 - "payments is frozen", 299 - "name a team"'),

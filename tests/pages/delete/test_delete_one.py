@@ -9,7 +9,7 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.test import AsyncClient
 
-from dashboard.pages.delete.one import headline, meaning_of
+from dashboard.forms.what_happens import of_delete
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.phase import Phase
@@ -168,17 +168,19 @@ async def test_what_the_server_would_refuse_is_said(cluster, admin):
 
 def test_a_live_election_may_have_two_holders_for_a_while():
     one = tracked(phase=Phase.HELD, kind=Kind.ELECTION)
-    said = " ".join(meaning_of(one))
+    said = " ".join(of_delete(one, NOW).sentences)
     assert "two may act at once, for up to 12 s." in said
     assert "10 s by client-go's default" in said
-    assert headline(one, one.observed_at + timedelta(seconds=1.2)).startswith("Renewed 1.2 s ago")
+    title = of_delete(one, one.observed_at + timedelta(seconds=1.2)).title
+    assert title.startswith("Renewed 1.2 s ago")
 
 
 @pytest.mark.parametrize("kind", list(Kind))
 @pytest.mark.parametrize("phase", list(Phase))
 def test_every_lease_has_something_to_say(kind, phase):
     one = tracked(phase=phase, kind=kind)
-    assert headline(one, NOW)
-    said = meaning_of(one)
+    happens = of_delete(one, NOW)
+    assert happens.title
+    said = happens.sentences
     assert len(said) >= 3
     assert all(sentence.endswith(".") for sentence in said)

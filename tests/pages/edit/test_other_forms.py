@@ -11,12 +11,12 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.test import AsyncClient
 
-from dashboard.forms import yaml_form
-from dashboard.pages.edit import form_page
+from dashboard.forms import form_page, yaml_form
 from leases.domain.lease import ObjectName
 from leases.models import Edit
 from leases.wire.microtime import format_microtime
-from tests.support.board import member
+from tests.support.board import fill, member
+from tests.support.values.untouched_form import as_typed
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -230,3 +230,47 @@ async def test_a_finished_form_sent_again_leads_to_what_became_of_the_first(clus
     again = await admin.post(f"{PATH}{form}/", data)
     assert (again.status_code, again["Location"]) == (302, first["Location"])
     assert await Edit.objects.acount() == 1
+
+
+@pytest.mark.parametrize("seen", [True, False], ids=["watched", "not yet"])
+@pytest.mark.parametrize(
+    ("form", "typed", "offered"),
+    [
+        ("edit", {"holder_identity": "cp-2", "duration_seconds": "30"}, "cp-2"),
+        ("release", {}, ""),
+        ("hand-over", {"to": "", "other": "cp-3"}, "cp-3"),
+        ("edit/yaml", {}, "cp-1"),
+        ("delete", {"typed_name": "default/story"}, None),
+    ],
+)
+async def test_a_form_of_a_lease_that_is_gone_keeps_what_was_typed_and_offers_to_create_it(
+    cluster, admin, form, typed, offered, seen
+):
+    data = await opened(admin, form)
+    if form == "edit":
+        data |= dict(as_typed(await cluster.client.get(KEY)).lists())
+    await cluster.client.patch(KEY, {"metadata": {"finalizers": None}})
+    await cluster.client.delete(KEY)
+    if seen:
+        fill(cluster.store)
+    answer = await admin.post(
+        f"{PATH}{form}/", data | typed | {"reason": "drill", "confirm": "yes"}
+    )
+    page = answer.content.decode()
+    assert answer.status_code == 409
+    assert "Nothing was written: the Lease is gone already" in page
+    assert all(one in page for one in ("drill", *filter(None, typed.values())))
+    assert 'href="/c/a/leases/default/story/"' in page
+    if offered is None:
+        assert "Create it" not in page
+        return
+    new = fields(page.partition('id="gone"')[2])
+    assert (new["namespace"], new["name"], new["holder_identity"]) == ("default", "story", offered)
+    preview = await admin.post("/c/a/leases/new/", new)
+    assert preview.status_code == 200, preview.content.decode()[-3000:]
+    assert "The server would take this." in preview.content.decode()
+
+
+async def test_nobody_is_chosen_before_the_person_chooses(cluster, admin):
+    page = (await admin.get(f"{PATH}hand-over/")).content.decode()
+    assert not re.search(r'<input type="radio" name="to"[^>]* checked', page)

@@ -52,7 +52,9 @@ TO_CP2 = {"spec.holderIdentity": "cp-2"}
 
 def test_nothing_is_claimed_before_the_watch_reports_it():
     found = after(write("lease.release"), known=at_version("9"))
-    assert found.sentences == ("The watch has not reported it yet.",)
+    assert found.sentences == (
+        "The API server has deleted it. The watch reports it within moments.",
+    )
     assert not found.settled
 
 
@@ -140,7 +142,7 @@ ANEW = change(ChangeType.CREATED, 1.8, "12", holder="cp-1")
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ((), "The watch has not reported it yet."),
+        ((), "The API server has deleted it. The watch reports it within moments."),
         ((DELETED,), "Nobody has made it anew since, for 9.9 s."),
         ((DELETED, ANEW), "cp-1 made it anew 1.7 s later."),
         (

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from dashboard.pages.edit.what_happens import WhatHappens, of_edit, of_hand_over, of_release
+from dashboard.forms.what_happens import WhatHappens, of_edit, of_hand_over, of_release
 from leases.domain.edit import FieldEdit
 from leases.domain.kind import Kind
 from leases.domain.phase import Phase
@@ -84,6 +84,23 @@ def test_a_coordinated_hand_over_asks_the_api_server():
     said = words(of_hand_over(coordinated(), "cp-2", NOW))
     assert "preferredHolder is set: cp-1 stops renewing within 12 s." in said
     assert "Then the API server gives it to cp-2, if that is a candidate, within 10 s." in said
+
+
+@pytest.mark.parametrize(
+    ("known", "who"),
+    [
+        (tracked(), "whoever looks may take it, while cp-1 still acts: two holders"),
+        (coordinated(), "the API server may give it to another candidate, while cp-1"),
+        (tracked(kind=Kind.HEARTBEAT), "Whoever watches it then takes the holder for"),
+    ],
+)
+def test_a_duration_below_the_learned_cadence_is_two_holders_at_once(known, who):
+    said = edit(known, leaseDurationSeconds=1)
+    assert "cp-1 renews every 2 s: the Lease expires 1 s after each renewal" in said
+    assert "stays expired for 1 s, until the next one." in said
+    assert who in said
+    assert "stays expired" not in edit(known, leaseDurationSeconds=3)
+    assert "stays expired" not in edit(known, leaseDurationSeconds=1, holderIdentity="cp-2")
 
 
 def test_an_edit_of_nothing_changes_nothing():

@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 
 import msgspec
 from asgiref.sync import sync_to_async
+from django import forms
 from django.contrib import messages
 from django.contrib.auth.models import User
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, QueryDict
@@ -19,10 +20,11 @@ from dashboard import clock
 from dashboard.access import guards
 from dashboard.access.roles import EDIT
 from dashboard.board import running_board
-from dashboard.forms.delete_form import DeleteManyForm
+from dashboard.forms.admin_form import AdminForm
+from dashboard.forms.fields import TextLine
+from dashboard.forms.what_happens import ALIVE
 from dashboard.lists import responses
 from dashboard.lists.url_parameters import BadFilter, one_of, quoted
-from dashboard.pages.delete.one import ALIVE
 from dashboard.parts.audit_line import intent_of
 from dashboard.parts.formatting import age, counted, listed
 from dashboard.parts.lease_controls import says
@@ -166,6 +168,43 @@ def _again(cluster: WatchedCluster, number: str) -> list[ObjectName]:
     if row is None:
         raise BadFilter(f"again cannot be {quoted(number)}: name a deletion of this cluster.")
     return deletion_runs.names_to_try_again(row)
+
+
+CHANGED = (
+    "The choice changed since this page was drawn: other Leases match by now, or one is held by now"
+    " that was not. Look at it again, then confirm."
+)
+
+
+class DeleteManyForm(AdminForm):
+    """The typed number, and a digest of the Leases that the page showed."""
+
+    wide = frozenset({"typed_number", "reason"})
+
+    typed_number = forms.CharField(
+        widget=TextLine(mono=True, inputmode="numeric"),
+        error_messages={"required": "Type the number of Leases to confirm."},
+    )
+    seen = forms.CharField(required=False, widget=forms.HiddenInput, max_length=64)
+
+    field_order = ["typed_number", "reason"]
+
+    def __init__(self, *args: Any, number: int, digest: str, **kwargs: Any) -> None:
+        """`number` and `digest` are those of the Leases that are chosen now."""
+        super().__init__(*args, saving=True, **kwargs)
+        self.number, self.digest = number, digest
+        self.fields["typed_number"].label = f"Type {number} to confirm"
+
+    def clean_typed_number(self) -> str:
+        typed: str = self.cleaned_data["typed_number"]
+        if typed.replace(",", "") != str(self.number):
+            raise forms.ValidationError(f"This is not {self.number}.")
+        return typed
+
+    def clean(self) -> dict[str, Any]:
+        if self.cleaned_data.get("seen") != self.digest:
+            raise forms.ValidationError(CHANGED)
+        return self.cleaned_data
 
 
 SHOWN = 50

@@ -2,25 +2,31 @@
 
 The rules are those of client-go (leaderelection.go): a holder tries to renew every retry period and
 stops when it could not for its renew deadline, 10 s of 15 s by default; contenders look every 1 to
-2.2 retry periods; each renewal writes the holder's own duration.
+2.2 retry periods; each renewal writes the holder's own duration. A holder that finds no Lease
+creates it at its next renewal, as the kubelet does; one that finds another holder's Lease stops at
+its renew deadline.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
+from typing import Any
 
 import msgspec
 
-from dashboard.parts.formatting import age, seconds
+from dashboard.parts.formatting import age, counted, seconds
 from dashboard.parts.names import holder_view
-from leases.domain.edit import FieldEdit, is_coordinated
+from leases.domain.edit import FieldEdit, NewLease, is_coordinated
 from leases.domain.election import ANSWER_SECONDS, REQUEUE, RETRY_SHARE, STRETCH, Outlook, forecast
-from leases.domain.kind import Kind
+from leases.domain.kind import NODE_LEASES, Kind
 from leases.domain.lease import Lease
 from leases.domain.phase import DEADLINE_SHARE, Phase, trusted_cadence
 from leases.tracking.tracked_lease import Tracked
 
 USUAL_DURATION = 15  # client-go's default
 RENEWING = {"acquireTime", "renewTime", "leaseDurationSeconds"}  # a write of these is a renewal
+RETRY_SECONDS = 2.0  # client-go's default retry period
+KUBELET_SECONDS = 10.0  # the kubelet renews every quarter of 40 s
+ALIVE = (Phase.HELD, Phase.LATE, Phase.UNTIMED)
 
 
 class WhatHappens(msgspec.Struct, frozen=True):
@@ -39,7 +45,8 @@ class _Numbers:
         self.silent = max(0.0, (now - tracked.observed_at).total_seconds())
         self.duration = tracked.lease.spec.lease_duration_seconds
         usual = self.duration or USUAL_DURATION
-        self.retry = trusted_cadence(tracked) or RETRY_SHARE * usual
+        self.identity, self.cadence = tracked.holder, trusted_cadence(tracked)
+        self.retry = self.cadence or RETRY_SHARE * usual
         self.deadline = DEADLINE_SHARE * usual
         self.kind, self.phase = tracked.kind, tracked.phase
         self.outlook = forecast(tracked).outlook
@@ -105,6 +112,8 @@ def of_edit(tracked: Tracked, wanted: FieldEdit, now: datetime) -> WhatHappens:
         said += _of_holder(known, before, wanted)
     if "leaseDurationSeconds" in wanted.spec:
         said += _of_duration(known, before, wanted.spec["leaseDurationSeconds"])
+    gap = _expires_between_renewals(known, wanted)
+    said += gap
     said += _of_times(known, wanted)
     said += _of_coordination(known, wanted)
     if wanted.labels or wanted.annotations:
@@ -112,7 +121,7 @@ def of_edit(tracked: Tracked, wanted: FieldEdit, now: datetime) -> WhatHappens:
     if not said:
         said = ["You changed no field: saving changes nothing."]
     risky = "holderIdentity" in wanted.spec and _may_still_act(known)
-    return WhatHappens("What this means", tuple(said), "late" if risky else "")
+    return WhatHappens("What this means", tuple(said), "late" if risky or gap else "")
 
 
 def short(identity: str | None) -> str:
@@ -149,6 +158,27 @@ def _of_duration(known: _Numbers, before: Lease, after: str | int | None) -> Ite
         if known.phase is Phase.EXPIRED:
             when = "when it acquires or renews"
         yield f"client-go writes its own duration {when}: to keep this, change its setting."
+
+
+def _expires_between_renewals(known: _Numbers, wanted: FieldEdit) -> list[str]:
+    """What a duration brings about that is no longer than the learned interval of renewals."""
+    lasts, every = wanted.spec.get("leaseDurationSeconds"), known.cadence
+    if not isinstance(lasts, int) or not every or lasts > every or not _may_still_act(known):
+        return []
+    if wanted.spec.get("holderIdentity", known.identity) != known.identity:
+        return []
+    away = round(every - lasts, 1)
+    expires = (
+        f"{known.holder} renews every {_every(known)}: the Lease expires {seconds(lasts)} after "
+        f"each renewal and stays expired for {seconds(away)}, until the next one."
+    )
+    if known.outlook is Outlook.COORDINATED:
+        who = "the API server may give it to another candidate"
+    elif known.is_elected:
+        who = "whoever looks may take it"
+    else:
+        return [expires, "Whoever watches it then takes the holder for lost."]
+    return [expires, f"In that time {who}, while {known.holder} still acts: two holders at once."]
 
 
 def _of_times(known: _Numbers, wanted: FieldEdit) -> Iterator[str]:
@@ -206,7 +236,7 @@ def _after_the_holder(known: _Numbers) -> Iterator[str]:
 
 
 def _may_still_act(known: _Numbers) -> bool:
-    return known.phase in (Phase.HELD, Phase.LATE, Phase.UNTIMED)
+    return known.phase in ALIVE
 
 
 def _first_to_look(known: _Numbers) -> str:
@@ -222,3 +252,92 @@ def _if_not_running(name: str, duration: int | None) -> str:
 
 def _every(known: _Numbers) -> str:
     return seconds(round(known.retry, 1))
+
+
+def of_create(new: NewLease, *, kept: Mapping[str, Any]) -> tuple[str, ...]:
+    """`kept` is the spec that the server would store."""
+    said = []
+    if "strategy" in kept:
+        said.append("The API server chooses the holder among the LeaseCandidates of this name.")
+    elif not new.holder:
+        said.append(
+            "It starts vacant. An elector of this name takes it within its retry period, "
+            "2 s by default."
+        )
+    if new.holder:
+        holder = holder_view(new.holder)
+        who = holder.short if holder else new.holder
+        said.append(f"It starts held by {who}, with transitions at 0.")
+        lasts = new.duration_seconds
+        until = f"it expires: {seconds(lasts)}" if lasts else "somebody edits it"
+        said.append(f"If {who} does not run, nobody acts until {until}.")
+    if new.duration_seconds is None:
+        said.append("It is untimed: it never runs out, and no elector takes it from a holder.")
+    return tuple(said)
+
+
+def of_delete(tracked: Tracked, now: datetime) -> WhatHappens:
+    said = (*_who_makes_it_anew(tracked), _what_is_lost(tracked), "What Leaseboard knows stays.")
+    return WhatHappens(_headline_of_delete(tracked, now), said)
+
+
+def _headline_of_delete(tracked: Tracked, now: datetime) -> str:
+    silent = (now - tracked.observed_at).total_seconds()
+    if tracked.phase in (Phase.HELD, Phase.LATE):
+        again = "make it anew" if tracked.kind is not Kind.LOCK else "go on as if it held it"
+        return f"Renewed {age(silent)} ago: the holder will probably {again}"
+    if tracked.phase is Phase.UNTIMED:
+        return f"{short(tracked.holder)} holds it without an end and is not told"
+    if tracked.phase is Phase.VACANT:
+        return "Nobody holds it"
+    return f"Silent for {age(silent)}: the holder is probably gone"
+
+
+def _who_makes_it_anew(tracked: Tracked) -> tuple[str, ...]:
+    alive = tracked.phase in ALIVE
+    if tracked.kind is Kind.ELECTION:
+        return _of_election(tracked) if alive else (_whoever(RETRY_SECONDS),)
+    if tracked.kind is Kind.LOCK:
+        if not alive:
+            return ("Whoever wants the lock next makes it anew.",)
+        said = f"{short(tracked.holder)} may go on: until it is done, two may act at once."
+        return ("Another one may take the lock at once.", said)
+    if tracked.key.namespace == NODE_LEASES and tracked.kind is Kind.HEARTBEAT:
+        beat = tracked.cadence_seconds or KUBELET_SECONDS
+        return (
+            f"The kubelet makes it anew within {seconds(round(beat, 1))}, if it runs.",
+            "If it does not, the node is marked NotReady and its pods may be moved.",
+        )
+    every = tracked.cadence_seconds
+    within = f" within {seconds(round(every, 1))}" if every else ""
+    return (f"Whoever renews it makes it anew{within}, if it still runs.",)
+
+
+def _of_election(tracked: Tracked) -> tuple[str, ...]:
+    holder = short(tracked.holder)
+    retry = tracked.cadence_seconds or RETRY_SECONDS
+    lasts = tracked.lasts_seconds
+    stops = f"If another one is first, {holder} stops at its renew deadline"
+    if lasts is None:
+        return (_whoever(retry), f"{stops}. Until then two may act at once.")
+    deadline = lasts * DEADLINE_SHARE
+    both = f"Until then two may act at once, for up to {seconds(round(deadline + retry, 1))}."
+    by_default = f"{seconds(round(deadline, 1))} by client-go's default"
+    return (f"{_whoever(retry)} Often {holder} is first.", f"{stops}, {by_default}. {both}")
+
+
+def _whoever(within: float) -> str:
+    return f"Whoever notices first makes it anew, usually within {seconds(round(within, 1))}."
+
+
+def _what_is_lost(tracked: Tracked) -> str:
+    lease = tracked.lasting.lease
+    meta, transitions = lease.metadata, lease.spec.lease_transitions
+    lost = [
+        counted(len(pairs), one)
+        for pairs, one in ((meta.labels, "label"), (meta.annotations, "annotation"))
+        if pairs
+    ]
+    said = [f"Transitions restart at 0 (now {transitions:,})."] if transitions else []
+    said += [f"Lost with it: {' and '.join(lost)}."] if lost else []
+    return " ".join(said) or "It has no transitions, labels or annotations to lose."

@@ -1,0 +1,361 @@
+"""One flow for all forms that write one Lease: show, ask the server, preview, write, tell."""
+
+from collections.abc import Callable, Coroutine
+from datetime import datetime
+from typing import Any, ClassVar, Generic, TypeVar, cast
+
+import msgspec
+from asgiref.sync import sync_to_async
+from django.contrib.auth.models import User
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, QueryDict
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods
+
+from dashboard import clock
+from dashboard.access.guards import check_editor, check_writable, find_cluster
+from dashboard.forms.edit_form import LeaseForm
+from dashboard.forms.fields import press, writers_of
+from dashboard.forms.what_happens import WhatHappens
+from dashboard.parts.audit_line import intent_of
+from dashboard.parts.change_sentence import change_line, changes_of
+from dashboard.parts.formatting import shortened
+from dashboard.parts.lease_head import diff_lines, to_yaml, without_managed_fields
+from dashboard.parts.lease_row import lease_url, row_view
+from dashboard.parts.write_access import WriteAccess, may_write
+from dashboard.watched_cluster import WatchedCluster
+from leases.actions.audit import AlreadySent, sent_before
+from leases.actions.write_lease import MAX_RETRIES, DryRun, Moved, dry_run, write_lease
+from leases.domain.edit import Kept, term_of
+from leases.domain.lease import Lease, ObjectName
+from leases.domain.phase import EMPTY, phase_of
+from leases.models import Edit
+from leases.tracking.tracked_lease import Tracked
+from leases.wire.status import ApiError, Conflict, NotFound
+
+MAX_SHOWN = 160
+GATED = ("spec.strategy", "spec.preferredHolder")
+
+
+class VerdictView(msgspec.Struct, frozen=True, kw_only=True):
+    """`diff` has lines with their sign; `dropped` are sentences about fields it would not take."""
+
+    diff: list[tuple[str, str]]
+    warnings: tuple[str, ...]
+    dropped: tuple[str, ...]
+
+
+def verdict_view(verdict: DryRun) -> VerdictView:
+    return VerdictView(
+        diff=difference(verdict.before, verdict.after),
+        warnings=verdict.warnings,
+        dropped=tuple(_dropped(kept) for kept in verdict.not_taken),
+    )
+
+
+def difference(before: dict[str, Any], after: dict[str, Any]) -> list[tuple[str, str]]:
+    """Compare the spec, and other parts only if they differ."""
+    sides = [_lasting(side) for side in (before, after)]
+    parts = [part for part in sides[1] if part == "spec" or sides[0].get(part) != sides[1][part]]
+    texts = [to_yaml({part: side[part] for part in parts if part in side}) for side in sides]
+    return diff_lines(*texts)
+
+
+def _lasting(item: dict[str, Any]) -> dict[str, Any]:
+    """Without the fields that every write changes."""
+    item = without_managed_fields(item)
+    item["metadata"].pop("resourceVersion", None)
+    return item
+
+
+def _dropped(kept: Kept) -> str:
+    sent = shortened(_text(kept.sent), MAX_SHOWN)
+    if kept.got is not None:
+        got = shortened(_text(kept.got), MAX_SHOWN)
+        return f"{kept.path}: the server would make it {got} instead of {sent}."
+    why = ""
+    if kept.path in GATED:
+        why = " Its feature gate CoordinatedLeaderElection is off."
+    return f"{kept.path}: the server would silently drop {sent}.{why}"
+
+
+def _text(value: Any) -> str:
+    return "nothing" if value in (None, "") else str(value)
+
+
+def as_read(tracked: Tracked, current: Lease, now: datetime) -> Tracked:
+    """The Lease as it was just read. A holder, time or duration that moved was observed now."""
+    if tracked.lease.resource_version == current.resource_version:
+        return tracked
+    observed_at = tracked.observed_at if renewal_of(tracked.lease) == renewal_of(current) else now
+    read = tracked.replace(
+        lease=current,
+        observed_at=observed_at,
+        estimated=True,
+        renewals_seen=0,
+        intervals=EMPTY,
+        phase_since=observed_at,
+    )
+    held_since = None if read.holder is None else current.spec.acquire_time
+    return read.replace(phase=phase_of(read, now), held_since=held_since)
+
+
+def renewal_of(lease: Lease) -> tuple[object, ...]:
+    """The fields whose change begins the countdown anew."""
+    spec = lease.spec
+    return lease.holder, spec.acquire_time, spec.renew_time, spec.lease_duration_seconds
+
+
+F = TypeVar("F", bound=LeaseForm)
+STATUS_OF_ERROR = {404: 422, 409: 409, 422: 422}  # those about what was typed
+
+
+class ActionPage(Generic[F]):
+    """One request for a form that writes one Lease. Each action is a subclass."""
+
+    template: ClassVar[str]
+    form_class: type[F]
+    verb: ClassVar[str] = "patch"
+    asks_when_opened: ClassVar[bool] = False  # GET asks for the dry run: there is nothing to type
+    asks_before_writing: ClassVar[bool] = True
+    writes_at_once: ClassVar[bool] = False  # the form itself confirms
+    is_gone = False  # the Lease was deleted after the form was drawn
+
+    def __init__(self, request: HttpRequest, cluster: WatchedCluster, user: User) -> None:
+        request.cluster = cluster  # type: ignore[attr-defined]
+        self.request, self.cluster, self.user = request, cluster, user
+        self.now = clock.now()
+        self.as_of = cluster.as_of(self.now)
+
+    async def prepare(self) -> None:
+        """Read what the form needs."""
+
+    def initial(self) -> dict[str, Any]:
+        """What the form shows first."""
+        raise NotImplementedError
+
+    def given(self) -> dict[str, Any]:
+        """What the form is made with, besides what was typed."""
+        return {}
+
+    def made(
+        self, data: QueryDict | None = None, *, saving: bool = False, current: Lease | None = None
+    ) -> F:
+        """The form, bound to `data` if there is any."""
+        initial = self.initial() if data is None else None
+        given = self.given()
+        return self.form_class(data, initial=initial, saving=saving, current=current, **given)
+
+    def key_of(self, form: F) -> ObjectName:
+        raise NotImplementedError
+
+    async def access(self, form: F) -> WriteAccess | None:
+        """What the cluster would refuse, before it is asked for a dry run."""
+        raise NotImplementedError
+
+    def context(self, form: F, verdict: DryRun | None, *, quiet: bool) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def previewed(self, form: F, verdict: DryRun) -> F:
+        """The form to draw beside its preview."""
+        return form
+
+    async def moved(self, form: F, moved: Moved) -> HttpResponse:
+        """Show both sides."""
+        raise NotImplementedError
+
+    async def gone(self) -> HttpResponse:
+        """Keep what was typed, and offer to create the Lease with it."""
+        raise NotImplementedError
+
+    async def answer(self) -> HttpResponseBase:
+        saving = self.writes_at_once or "confirm" in self.request.POST
+        # The first sending of this form: the Lease is no longer as it was drawn, because of it.
+        once = self.request.POST.get("once", "")
+        if saving and (first := await sent_before(once, user=self.user, cluster=self.cluster.name)):
+            return await self.written(first)
+        if self.is_gone:
+            return await self.gone()
+        await self.prepare()
+        if self.request.method != "POST":
+            return await self.first()
+        pressed = press(self.request.POST)
+        if pressed is not None:
+            return await self.draw(self.made(pressed).without_errors(), quiet=True)
+        form = self.made(self.request.POST, saving=saving)
+        # What people send may be large: it is read, compared and drawn in the request's own thread.
+        if not await sync_to_async(form.is_valid)():
+            return await self.draw(form, status=422)
+        try:
+            if not saving or self.asks_before_writing:
+                verdict = await self.ask(form)
+            if not saving:
+                previewed = await sync_to_async(self.previewed)(form, verdict)
+                return await self.draw(previewed, verdict=verdict)
+            row = await self._write(form)
+        except AlreadySent as sent:
+            row = sent.row
+        except Moved as moved:
+            return await self.moved(form, moved)
+        except ApiError as error:
+            return await self.refused(form, error)
+        return await self.written(row)
+
+    async def first(self) -> HttpResponse:
+        form = self.made()
+        if not self.asks_when_opened:
+            return await self.draw(form)
+        try:
+            verdict = await self.ask(form)
+        except ApiError as error:
+            return await self.draw(form, refused=f"The cluster would refuse this: {error}")
+        except Moved:  # between our watch and this request: the next look shows it
+            return await self.draw(form)
+        return await self.draw(form, verdict=verdict)
+
+    async def ask(self, form: F) -> DryRun:
+        client, key = self.cluster.writer_for(self.user), self.key_of(form)
+        return await dry_run(client, key, form.wanted(), guard=form.guard, now=self.now)
+
+    async def _write(self, form: F) -> Edit:
+        write, typed = form.wanted(), form.cleaned_data
+        intent = await sync_to_async(intent_of)(
+            self.request,
+            self.cluster,
+            self.key_of(form),
+            action=write.action,
+            reason=typed["reason"],
+            once=typed["once"],
+        )
+        client = self.cluster.writer_for(self.user)
+        return await write_lease(client, write, intent=intent, guard=form.guard, clock=clock.now)
+
+    async def written(self, row: Edit) -> HttpResponse:
+        """Lead to what became of it."""
+        return redirect("lease_outcome", row.cluster, row.namespace, row.name, row.pk)
+
+    async def refused(self, form: F, error: ApiError) -> HttpResponse:
+        if isinstance(error, Conflict):
+            text = f"The Lease changed during each of {MAX_RETRIES + 1} tries. Try again."
+        else:
+            text = form.place(error)
+        status = STATUS_OF_ERROR.get(error.status.code, 502)
+        return await self.draw(form, error=text, status=status)
+
+    async def draw(
+        self,
+        form: F,
+        *,
+        verdict: DryRun | None = None,
+        status: int = 200,
+        error: str = "",
+        refused: str = "",
+        quiet: bool = False,
+        **more: Any,
+    ) -> HttpResponse:
+        """`error`: why nothing was written; `refused`: why the cluster would not write it.
+
+        `quiet`: show no errors, because the person still types.
+        """
+        access = await self.access(form)
+
+        def drawn() -> HttpResponse:
+            context = self.context(form, verdict, quiet=quiet) | more
+            context |= {"form": form, "quiet": quiet, "access": access}
+            context |= {"error": error, "refused": refused}
+            return render(self.request, self.template, context, status=status)
+
+        return await sync_to_async(drawn)()
+
+
+class LeaseActionPage(ActionPage[F]):
+    """One request for a form of a Lease that exists."""
+
+    def __init__(
+        self, request: HttpRequest, cluster: WatchedCluster, user: User, namespace: str, name: str
+    ) -> None:
+        super().__init__(request, cluster, user)
+        self.key = ObjectName(namespace, name)
+        tracked = cluster.store.get(self.key)
+        self.is_gone = tracked is None
+        if self.is_gone and request.method != "POST":
+            text = f"There is no Lease {self.key} in {cluster.name}. It may have been deleted."
+            raise Http404(text)
+        self.tracked = cast("Tracked", tracked)
+
+    def initial(self) -> dict[str, Any]:
+        return {"seen_term": term_of(self.tracked.lease)}
+
+    def made(
+        self, data: QueryDict | None = None, *, saving: bool = False, current: Lease | None = None
+    ) -> F:
+        return super().made(data, saving=saving, current=current or self.tracked.lease)
+
+    def key_of(self, form: F) -> ObjectName:
+        return self.key
+
+    async def access(self, form: F) -> WriteAccess | None:
+        return await may_write(self.cluster, self.user, self.key.namespace, self.verb)
+
+    def what_happens(self, form: F) -> WhatHappens | None:
+        raise NotImplementedError
+
+    def context(self, form: F, verdict: DryRun | None, *, quiet: bool) -> dict[str, Any]:
+        return {
+            "lease": self.tracked,
+            "row": row_view(self.cluster.name, self.tracked, self.as_of),
+            "read_at": self.as_of,
+            "verdict": None if verdict is None else verdict_view(verdict),
+            "happens": None if quiet else self.what_happens(form),
+        }
+
+    async def moved(self, form: F, moved: Moved) -> HttpResponse:
+        """Show both sides; the next submit is for the Lease as it is now."""
+        found = await sync_to_async(form.collisions)(moved.current, moved.lease)
+        conflict = {
+            "collisions": found,
+            "another_term": term_of(moved.lease) != form.term,
+            "writers": writers_of(found, moved.current),
+        }
+        self.tracked = as_read(
+            self.cluster.store.get(self.key) or self.tracked, moved.lease, self.now
+        )
+        rebased = await sync_to_async(form.rebased)(moved.current, moved.lease)
+        return await self.draw(self.made(rebased), conflict=conflict, status=409)
+
+    async def refused(self, form: F, error: ApiError) -> HttpResponse:
+        return await (self.gone() if isinstance(error, NotFound) else super().refused(form, error))
+
+    async def gone(self) -> HttpResponse:
+        last = None if self.is_gone else self.tracked.lease
+        form = self.form_class(self.request.POST, current=last, **self.given())
+
+        def drawn() -> HttpResponse:
+            _, changes = changes_of(self.cluster.name, self.key, 1)
+            new = form.as_new()
+            if new is not None:
+                new = {"namespace": self.key.namespace, "name": self.key.name} | new
+            context = {
+                "key": self.key,
+                "url": lease_url(self.cluster.name, self.key),
+                "last": change_line(changes[0], self.now) if changes else None,
+                "typed": form.typed(),
+                "new": new,
+            }
+            return render(self.request, "forms/gone.html", context, status=409)
+
+        return await sync_to_async(drawn)()
+
+
+def form_view(page: type[ActionPage[Any]]) -> Callable[..., Coroutine[Any, Any, HttpResponseBase]]:
+    """The view of an action: GET draws; POST asks for a dry run; POST with `confirm` writes."""
+
+    @require_http_methods(["GET", "HEAD", "POST"])
+    async def view(request: HttpRequest, cluster: str, **names: str) -> HttpResponseBase:
+        refusal = await sync_to_async(check_editor)(request)
+        if refusal is not None:
+            return refusal
+        watched = find_cluster(cluster)
+        check_writable(watched)
+        return await page(request, watched, cast("User", await request.auser()), **names).answer()
+
+    return view
