@@ -17,6 +17,9 @@ import msgspec
 from django import forms
 from django.http import QueryDict
 
+from dashboard import clock
+from dashboard.lists.url_parameters import BadFilter
+from dashboard.parts.time_range import read_typed_time
 from leases.domain.edit import NOW, term_of, writer_of
 from leases.domain.lease import MAX_INT32, Lease
 from leases.wire.microtime import format_microtime, normal_microtime
@@ -178,8 +181,13 @@ class MomentField(forms.CharField):
         if not text or text.lower() == NOW:
             return text.lower()
         shape = _SHAPE.fullmatch(text)
-        if shape is None:
+        if shape is None and "-" in text:  # a moment, and no MicroTime
             raise forms.ValidationError(_advice())
+        if shape is None:
+            try:
+                return format_microtime(read_typed_time(text, "", clock.now()) or clock.now())
+            except BadFilter:
+                raise forms.ValidationError(_advice()) from None
         day, minute, second, fraction, zone = shape.groups()
         micros = (fraction or "").ljust(6, "0")[:6]
         written = f"{day}T{minute}:{second or '00'}.{micros}{(zone or 'Z').upper()}"
@@ -193,7 +201,7 @@ class MomentField(forms.CharField):
 
 
 def _advice(reason: str = "") -> str:
-    return f"{reason}Write a time in UTC, such as {EXAMPLE}, or the word {NOW}."
+    return f"{reason}Write a time in UTC, such as {EXAMPLE} or 04:30, or the word {NOW}."
 
 
 LONGEST = 16  # hex digits of a digest

@@ -29,7 +29,7 @@ def test_a_time_is_read(typed, read):
 
 @pytest.mark.parametrize(
     "typed",
-    ["soon", "12:04", "2026-11-20", "2026-02-30T12:00:00Z", "2026-11-20T25:00:00Z", "x" * 70,
+    ["soon", "2026-11-20", "2026-02-30T12:00:00Z", "2026-11-20T25:00:00Z", "x" * 70,
      "0001-01-01T00:00:00Z", "2026-11-20T12:04:22.Z"],
 )  # fmt: skip
 def test_anything_else_is_refused(typed):

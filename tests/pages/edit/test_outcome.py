@@ -52,9 +52,7 @@ TO_CP2 = {"spec.holderIdentity": "cp-2"}
 
 def test_nothing_is_claimed_before_the_watch_reports_it():
     found = after(write("lease.release"), known=at_version("9"))
-    assert found.sentences == (
-        "The API server has deleted it. The watch reports it within moments.",
-    )
+    assert found.sentences == ("The watch has not reported it yet.",)
     assert not found.settled
 
 
