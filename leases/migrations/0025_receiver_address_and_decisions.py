@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("leases", "0023_trusted_clock"),
+        ("leases", "0024_incident_unlisted"),
     ]
 
     operations = [
