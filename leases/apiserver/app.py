@@ -111,21 +111,27 @@ class Handlers:
         output: negotiation.Output,
     ) -> None:
         """Send a stored version unchanged if the client wants plain JSON."""
-        if isinstance(found, Version) and _plain(request, resource, output):
-            body = b"%s%s\n" % (resource.head, found.body[1:])
-            await request.answer(status, body, negotiation.JSON)
-            return
-        obj = resource.shown(found.read() if isinstance(found, Version) else found)
         include = request.query.text("includeObject")
-        shown = convert_object(resource, obj, output, include)
-        if (
-            output == negotiation.Output(negotiation.PROTOBUF)
-            and isinstance(found, Version)
-            and resource.conversion is None
-        ):
-            await request.answer(status, encode_object(shown, stored=True), negotiation.PROTOBUF)
-            return
-        await request.answer_value(status, shown, output)
+        pretty = negotiation.wants_pretty(
+            request.query.get("pretty"), request.header(b"user-agent"), output
+        )
+        plain = _plain(resource, output, pretty=pretty)
+
+        def encoded() -> bytes:
+            if isinstance(found, Version) and plain:
+                return b"%s%s\n" % (resource.head, found.body[1:])
+            obj = resource.shown(found.read() if isinstance(found, Version) else found)
+            shown = convert_object(resource, obj, output, include)
+            if (
+                output == negotiation.Output(negotiation.PROTOBUF)
+                and isinstance(found, Version)
+                and resource.conversion is None
+            ):
+                return encode_object(shown, stored=True)
+            return negotiation.encode(shown, output, pretty=pretty)
+
+        size = len(found.body) if isinstance(found, Version) else 0
+        await request.answer_made(size, encoded, output.media_type, status=status, quick=True)
 
     async def _list(
         self, request: Request, place: RequestTarget, output: negotiation.Output
@@ -142,24 +148,27 @@ class Handlers:
     async def _answer_page(
         self, request: Request, resource: Resource, page: StoredPage, output: negotiation.Output
     ) -> None:
-        if _plain(request, resource, output):
-            items = b",".join([version.body for version in page.versions])
-            kind = f'{{"kind":"{resource.list_kind}","apiVersion":"{resource.api_version}",'
-            body = b'%s"metadata":%s,"items":[%s]}\n' % (kind.encode(), dumps(page.meta), items)
-            await request.answer(200, body, negotiation.JSON)
-            return
-        include = request.query.text("includeObject")
         pretty = negotiation.wants_pretty(
             request.query.get("pretty"), request.header(b"user-agent"), output
         )
+        size = sum(len(version.body) for version in page.versions)
+        if _plain(resource, output, pretty=pretty):
+
+            def joined() -> bytes:
+                items = b",".join([version.body for version in page.versions])
+                kind = f'{{"kind":"{resource.list_kind}","apiVersion":"{resource.api_version}",'
+                return b'%s"metadata":%s,"items":[%s]}\n' % (kind.encode(), dumps(page.meta), items)
+
+            await request.answer_made(size, joined, negotiation.JSON, quick=True)
+            return
+        include = request.query.text("includeObject")
 
         def encoded() -> bytes:
             found = [resource.shown(version.read()) for version in page.versions]
             shown = convert_list(resource, found, page.meta, output, include)
             return negotiation.encode(shown, output, pretty=pretty)
 
-        size = sum(len(version.body) for version in page.versions)
-        await request.answer(200, await aside(size, encoded), output.media_type)
+        await request.answer_made(size, encoded, output.media_type)
 
     async def _create(
         self, request: Request, place: RequestTarget, output: negotiation.Output
@@ -259,13 +268,10 @@ def _check_name(name: str) -> None:
         raise errors.bad_request(f"Name parameter invalid: {go_quote(name)}: {';'.join(wrong)}")
 
 
-def _plain(request: Request, resource: Resource, output: negotiation.Output) -> bool:
+def _plain(resource: Resource, output: negotiation.Output, *, pretty: bool) -> bool:
     """Whether the stored bytes can be sent as they are."""
-    if output.convert or output.media_type != negotiation.JSON or resource.conversion is not None:
-        return False
-    return not negotiation.wants_pretty(
-        request.query.get("pretty"), request.header(b"user-agent"), output
-    )
+    as_stored = output.media_type == negotiation.JSON and not output.convert
+    return as_stored and resource.conversion is None and not pretty
 
 
 logger = logging.getLogger(__name__)

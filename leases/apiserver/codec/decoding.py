@@ -20,14 +20,14 @@ LARGE = 64 * 1024
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_bodies = WorkerThreads("lease-api-bodies", 4)
+BODIES = WorkerThreads("lease-api-bodies", 4)
 
 
 async def aside(size: int, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Call a function that processes `size` bytes; above LARGE in a thread."""
     if size <= LARGE:
         return function(*args, **kwargs)
-    return await _bodies.run(function, *args, **kwargs)
+    return await BODIES.run(function, *args, **kwargs)
 
 
 SCHEME = "pkg/api/legacyscheme/scheme.go:30"

@@ -114,6 +114,7 @@ class Protocol(LimitedProtocol):
     async def room(self, reader: SlowReader, pieces: Iterable[bytes], *, more: int = 0) -> None:
         """Wait until it has. Meanwhile these pieces wait for it; `more` bytes are kept beside."""
         self.unread.begin(reader, pieces, more=more)
+        del pieces  # who is given up frees them at once, not when this goes on
         try:
             await self.flow.drain()
         finally:

@@ -14,6 +14,7 @@ import msgspec
 
 from leases.apiserver import errors
 from leases.apiserver.auth import Access, User
+from leases.apiserver.codec.decoding import BODIES, aside
 from leases.apiserver.http.negotiation import Output, encode, negotiate_error, wants_pretty
 from leases.apiserver.http.port import LATE
 from leases.apiserver.resources import Resource
@@ -28,6 +29,7 @@ Headers = list[tuple[bytes, bytes]]
 
 TEXT = "text/plain; charset=utf-8"
 GZIP_FROM = 128 * 1024
+GZIPPED: Headers = [(b"content-encoding", b"gzip"), (b"vary", b"Accept-Encoding")]
 PIECE_BYTES = 64 * 1024  # one write to a connection
 _ALL_WARNINGS, _ONE_WARNING = 4096, 256
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
@@ -153,6 +155,9 @@ class Request:
             raise errors.too_large()
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
+    def _takes_gzip(self) -> bool:
+        return any(part.strip() == "gzip" for part in self.header(b"accept-encoding").split(","))
+
     def headers(self, content_type: str) -> Headers:
         """The headers that every answer has."""
         found = _usual_headers(self.header(b"audit-id").encode("latin-1"), content_type)
@@ -165,10 +170,10 @@ class Request:
     async def answer(
         self, status: int, body: bytes, content_type: str, more: Headers | None = None
     ) -> None:
-        headers = self.headers(content_type) + (more or [])
-        if len(body) >= GZIP_FROM and _takes_gzip(self.header(b"accept-encoding")):
+        if len(body) >= GZIP_FROM and self._takes_gzip():
             body = await _gzip.run(gzip.compress, body, 1)
-            headers += [(b"content-encoding", b"gzip"), (b"vary", b"Accept-Encoding")]
+            more = [*(more or []), *GZIPPED]
+        headers = self.headers(content_type) + (more or [])
         headers.append((b"content-length", str(len(body)).encode()))
         await self.send({"type": "http.response.start", "status": status, "headers": headers})
         if len(body) > PIECE_BYTES:
@@ -177,6 +182,28 @@ class Request:
             await answer.send()
         else:
             await self.send({"type": "http.response.body", "body": body})
+
+    async def answer_made(
+        self,
+        size: int,
+        make: Callable[[], bytes],
+        content_type: str,
+        *,
+        status: int = 200,
+        quick: bool = False,
+    ) -> None:
+        """Answer what `make` makes of `size` bytes; `quick`: it may do so on the event loop.
+
+        Nothing is made before a thread is free to send it on: what waits for one takes no memory.
+        No frame keeps what is made, so that a client who is given up frees it at once.
+        """
+        if size >= GZIP_FROM // 2 and self._takes_gzip():
+            threads = _gzip if quick else BODIES
+            await self.answer(status, *await threads.run(_compressed, make, content_type))
+        elif quick:
+            await self.answer(status, make(), content_type)
+        else:
+            await self.answer(status, await aside(size, make), content_type)
 
     async def answer_value(self, status: int, value: Any, output: Output) -> None:
         pretty = wants_pretty(self.query.get("pretty"), self.header(b"user-agent"), output)
@@ -238,8 +265,11 @@ def _new_id() -> str:
     return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}"
 
 
-def _takes_gzip(header: str) -> bool:
-    return any(part.strip() == "gzip" for part in header.split(","))
+def _compressed(make: Callable[[], bytes], content_type: str) -> tuple[bytes, str, Headers]:
+    body = make()
+    if len(body) < GZIP_FROM:
+        return body, content_type, []
+    return gzip.compress(body, 1), content_type, GZIPPED
 
 
 def warning_headers(texts: Iterable[str]) -> list[bytes]:

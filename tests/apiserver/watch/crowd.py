@@ -93,10 +93,10 @@ class Crowd:
         return sum(len(watch.versions) for watch in self.watches)
 
 
-def resident_mib(pid: int) -> float:
-    """Memory that a process holds, in MiB."""
+def resident_mib(pid: int, which: str = "VmRSS") -> float:
+    """Memory that a process holds, in MiB; VmHWM: that it ever held."""
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith("VmRSS:"):
+        if line.startswith(f"{which}:"):
             return int(line.split()[1]) / 1024
     raise AssertionError(f"process {pid} is gone")
 
