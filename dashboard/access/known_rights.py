@@ -79,6 +79,11 @@ class ReadOnlyPerson:
         return any(one.startswith(f"{app_label}.") for one in self._permissions)
 
 
+def stands_in(user: object) -> bool:
+    """Whether this is what is remembered of a person; a token's person is no other than this."""
+    return user.__class__ is ReadOnlyPerson  # through Django's lazy object
+
+
 class Known(msgspec.Struct):
     """What opened something, as the database last had it."""
 

@@ -112,7 +112,7 @@ class ApiTokens(MadeByPeople[ApiToken, ApiTokenForm]):
 
     def rows(self) -> QuerySet[ApiToken]:
         user, found = cast("User", self.request.user), ApiToken.objects.select_related("user")
-        return found if user.has_perm(API_TOKENS) else found.filter(user=user)
+        return found if user.has_perm(API_TOKENS) else found.filter(user_id=user.pk)
 
     def missing(self) -> HttpResponseBase:
         raise Http404("You have no such API token.")

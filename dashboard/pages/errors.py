@@ -14,6 +14,7 @@ from psycopg_pool import PoolTimeout
 
 from dashboard.access.api_tokens import is_program, problem
 from dashboard.access.guards import NoRole, NotText
+from dashboard.access.known_rights import stands_in
 from dashboard.access.roles import active_admins
 from dashboard.log_lines import redact
 from dashboard.parts.page_context import THEMES
@@ -23,7 +24,14 @@ MAX_ADMINS = 5  # named to a person without a role
 
 
 def permission_denied(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """403 with the reason; a person without a role sees whom to ask, and can sign out."""
+    """403 with the reason; a person without a role sees whom to ask, and can sign out.
+
+    503 if only what is remembered of the person says so, because the database does not answer.
+    """
+    if stands_in(request.user):
+        if is_program(request):
+            return problem(503, AWAY_TEXT)
+        return _alone(request, AWAY_TITLE, AWAY_TEXT, status=503)
     if is_program(request):
         return problem(403, str(exception))
     if isinstance(exception, NoRole):

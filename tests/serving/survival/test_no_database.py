@@ -19,6 +19,7 @@ from tests.support.processes import Server, get, serving, wait_for
 ROUNDS = 5
 FROM_MEMORY = ("", "leases/", "leases/?format=json", "wall/")
 NEEDS_HISTORY = ("history/", "incidents/", "timeline/", "reliability/", "history/?format=csv")
+NEEDS_MORE = ("/wall-links/", "/people/", "/admin/", "/tokens/")  # than the right to read
 SAID = "History is not reachable"
 
 
@@ -76,6 +77,11 @@ def test_pages_and_sockets_answer_from_memory(server: Server, postgres: Postgres
                 status, text = person.get(person.base + path)
                 assert (status, text.count("<h1")) == (503, 1), path
                 assert SAID in text
+            for path in NEEDS_MORE:
+                status, text = person.get(server.url + path)
+                assert (status, SAID in text) == (503, True), path
+            status, text = person.get(f"{server.url}/people/?format=json")
+            assert (status, "does not answer" in text) == (503, True)
             assert stranger.get(f"{server.url}/c/embedded/wall/?key=unknown")[0] == 503
             status, text = get(f"{server.url}/readyz")
             assert (status, text.partition("\n")[0]) == (200, "ok")
