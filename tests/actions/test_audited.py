@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -126,17 +128,17 @@ class Looked(Exception):
     """Ends the task that looks again and again, once it has saved what it could."""
 
 
-async def test_a_row_that_the_database_did_not_take_is_closed_once_it_answers(intent):
-    """As when another process holds the lock for longer than SQLite waits."""
+async def test_a_row_that_the_database_did_not_take_is_closed_once_it_answers(intent, other):
+    """Another process holds the lock for longer than SQLite waits."""
     async with audited(intent, before=HELD, wanted={}, clock=lambda: LATER) as row:
         await sending(row, "patch", PATCH, current=HELD, at=NOW)
         answered(row, lease("cp-2"))
-        await refusing(True)
+        await other.lock()
     assert row.outcome == "done"
     assert row.pk in audit.running  # else it would be judged by what the cluster shows
-    with pytest.raises(OperationalError):
+    with pytest.raises(OperationalError, match="locked"):
         await audit.save_unsaved()
-    await refusing(False)
+    await other.let_go()
     assert (await Edit.objects.aget()).outcome == "intended"
 
     def looked() -> datetime:
@@ -149,21 +151,64 @@ async def test_a_row_that_the_database_did_not_take_is_closed_once_it_answers(in
     assert not audit.running
 
 
-async def test_a_request_whose_attempt_was_not_stored_is_not_sent(intent):
+async def test_a_request_whose_attempt_was_not_stored_is_not_sent(intent, other):
     async def attempt() -> None:
         async with audited(intent, before=HELD, wanted={}, clock=lambda: LATER) as row:
-            await refusing(True)
+            await other.lock()
             await sending(row, "patch", PATCH, current=HELD, at=NOW)
 
-    with pytest.raises(OperationalError):
+    with pytest.raises(OperationalError, match="locked"):
         await attempt()
-    await refusing(False)
+    await other.let_go()
     await audit.save_unsaved()
     stored = await Edit.objects.aget()
     assert (stored.outcome, stored.request, stored.changes) == ("failed", {}, [])
 
 
-@sync_to_async
-def refusing(on: bool) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(f"PRAGMA query_only = {'ON' if on else 'OFF'}")
+LOCKS = """
+import sqlite3, sys
+database = sqlite3.connect(sys.argv[1], isolation_level=None)
+database.execute("BEGIN IMMEDIATE")
+print("locked", flush=True)
+sys.stdin.read()
+"""
+
+
+class Other:
+    """Another process that can hold the database's lock."""
+
+    process: subprocess.Popen[str] | None = None
+
+    @sync_to_async
+    def lock(self) -> None:
+        self._wait(milliseconds=20)
+        name = connection.settings_dict["NAME"]
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", LOCKS, name],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        assert self.process.stdout is not None
+        assert self.process.stdout.readline() == "locked\n"
+
+    @sync_to_async
+    def let_go(self) -> None:
+        self.end()
+        self._wait(milliseconds=20_000)
+
+    def _wait(self, milliseconds: int) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(f"PRAGMA busy_timeout = {milliseconds}")
+
+    def end(self) -> None:
+        if self.process is not None:
+            self.process.communicate()
+            self.process = None
+
+
+@pytest.fixture
+def other():
+    if connection.vendor != "sqlite":
+        pytest.skip("PostgreSQL has no lock of the whole")
+    one = Other()
+    yield one
+    one.end()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Callable
 from datetime import timedelta
 from pathlib import Path
@@ -12,6 +13,7 @@ from asgiref.sync import sync_to_async
 from django.db import connections
 
 from dashboard.config import ClusterSpec
+from dashboard.management.commands import serve
 from dashboard.serving.runtime import Options, Runtime
 from leases.domain.lease import ObjectName
 from leases.domain.steady_clock import Jump
@@ -132,7 +134,36 @@ async def test_a_doubtful_clock_asks_the_holders_of_other_machines(
     assert not agree(now + timedelta(days=400, hours=12))
 
 
-async def test_what_trusts_the_clock_asks_the_one_who_judges_it(running: Runtime) -> None:
+async def test_what_trusts_the_clock_asks_the_one_who_judges_it(
+    running: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
     running.trust.trusted = False
     assert not running.notifications._trusted()
     assert running.reliability._trusted == running.trust.look
+    made: dict[str, object] = {}
+
+    def forgetting(*_given: object, **parts: object) -> None:
+        made.update(parts)
+        raise KeyError
+
+    monkeypatch.setattr("dashboard.serving.runtime.Forgetting", forgetting)
+    with pytest.raises(KeyError):
+        await running._forget()
+    assert made["trusted"] == running.trust.look
+
+
+async def test_every_task_of_the_process_runs(running: Runtime) -> None:
+    assert {task.get_name() for task in running.supervisor._tasks if not task.done()} == {
+        "recorder", "clock", "retention", "reliability", "overrides", "database", "rights",
+        "audit", "wall link use", "notifications", "memory", "renewals",
+        "lease-api", "watch a", "publisher a", "deletions a", "incidents a", "nodes a", "evidence a",
+    }  # fmt: skip
+
+
+def test_every_command_that_serves_ends_in_time_after_a_signal() -> None:
+    folder = Path(serve.__file__).parent
+    calls = {path.stem: set(re.findall(r"\b([\w.]+)\(", path.read_text()))
+             for path in folder.glob("*.py")}  # fmt: skip
+    serving = {name for name, called in calls.items() if "asyncio.run" in called} - {"doctor"}
+    assert serving == {"serve", "lease_api"}
+    assert serving == {name for name, called in calls.items() if "end_after_signals" in called}
