@@ -28,15 +28,16 @@ def secret(
     return {"metadata": {"name": name, "labels": labels}, "type": sort, "data": encoded}
 
 
-def kubeconfig(server: str, **user: object) -> str:
-    """One context."""
+def kubeconfig(server: str, authority: str = "", /, **user: object) -> str:
+    """One context; `authority` is a certificate in base64."""
+    trusted = {"certificate-authority-data": authority} if authority else {}
     return yaml.safe_dump(
         {
             "apiVersion": "v1",
             "kind": "Config",
             "current-context": "c",
             "contexts": [{"name": "c", "context": {"cluster": "k", "user": "u"}}],
-            "clusters": [{"name": "k", "cluster": {"server": server}}],
+            "clusters": [{"name": "k", "cluster": {"server": server, **trusted}}],
             "users": [{"name": "u", "user": user}],
         }
     )

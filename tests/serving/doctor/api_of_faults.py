@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -33,6 +33,7 @@ class Faults:
     cuts: bool = False  # ends each watch at once
     tls: ssl.SSLContext | None = None
     leaseboard: str = ""  # the version of a Leaseboard that it pretends to be
+    secrets: list[Any] = field(default_factory=list)  # of its one namespace
 
 
 class ApiOfFaults(ThreadingHTTPServer):
@@ -82,6 +83,8 @@ class _Handler(BaseHTTPRequestHandler):
         query = parse_qs(url.query)
         if url.path == "/version":
             self._answer(faults.version or {"gitVersion": "v1.34.1"})
+        elif url.path.endswith("/secrets"):
+            self._answer({"metadata": {"resourceVersion": "100"}, "items": faults.secrets})
         elif not faults.has_leases:
             self._answer({"kind": "Status", "code": 404, "message": "not found"}, 404)
         elif "watch" in query:

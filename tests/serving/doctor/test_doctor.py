@@ -6,6 +6,8 @@ import json
 import shutil
 import socket
 import sqlite3
+import ssl
+from base64 import b64encode
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
@@ -23,13 +25,14 @@ from dashboard import clock
 from dashboard.access.kept_secrets import seal
 from dashboard.config import VERSION, Config, load
 from dashboard.management import diagnosis
-from leases.apiserver.http.port import certificate_for, tls_context
+from leases.apiserver.http.port import KEY, certificate_for, tls_context
 from leases.domain.notify import Sort, Target
 from leases.models import Receiver
 from tests.serving.doctor.api_of_faults import Faults, serving_faults
 from tests.support.processes import free_port, manage, prepare
 from tests.support.programs.prepared import DATABASE as NAME
 from tests.support.programs.prepared import prepared
+from tests.support.secret_api import kubeconfig, secret
 
 CANARY = "canary-9b27aa"
 
@@ -287,6 +290,44 @@ def test_a_healthy_set_up_has_only_good_lines_and_exit_code_0(set_up):
         "version", "settings", "disk", "files", "memory", "port", "database",
         "reach", "clock", "rights", "watch",
     }  # fmt: skip
+
+
+def test_a_cluster_of_a_secret_is_examined_over_tls_by_the_certificates_that_the_secret_holds(
+    set_up, tmp_path
+):
+    """Two machines with a certificate each; the Secrets hold the first one's alone."""
+    contexts, told = [], []
+    for name in ("one", "other"):
+        (tmp_path / name).mkdir()
+        told.append(certificate_for(tmp_path / name, "127.0.0.1", now=datetime.now(UTC)))
+        contexts.append(tls_context(tmp_path / name))
+    contexts[0].verify_mode = ssl.CERT_REQUIRED  # of clients, which show a certificate of theirs
+    contexts[0].load_verify_locations(cadata=told[0].decode())
+    pem = (told[0], (tmp_path / "one" / KEY).read_bytes())
+    authority, certificate, key = (b64encode(one).decode() for one in (pem[0], *pem))
+    mutual = {"client-certificate-data": certificate, "client-key-data": key}
+    servers = [
+        set_up.ended.enter_context(serving_faults(Faults(tls=one, cuts=True))) for one in contexts
+    ]
+    texts = {
+        name: kubeconfig(server.url, authority, **mutual)
+        for name, server in zip(("good", "stranger"), servers, strict=True)
+    }
+    texts["wrong"] = CANARY
+    found = [secret(one, {"leaseboard-cluster": one}, kubeconfig=texts[one]) for one in texts]
+    set_up.environ["LEASEBOARD_CLUSTER_SECRETS"] = f"url:{set_up.api(secrets=found)}"
+    set_up.environ["LEASEBOARD_CLUSTER_SECRETS_NAMESPACE"] = "board"
+    code, checks, text = examine(set_up)
+    bad = {(one["check"], one.get("cluster", "")): one for one in checks if one["level"] != "ok"}
+    assert bad.keys() == {("secrets", ""), ("reach", "stranger"), ("watch", "good")}
+    assert "The Secret wrong names no cluster" in bad["secrets", ""]["found"]
+    assert "do not trust each other" in bad["reach", "stranger"]["found"]
+    good = {one["check"] for one in checks if one.get("cluster") == "good"}
+    assert good == {"reach", "clock", "rights", "watch"}
+    assert code == 2
+    assert CANARY not in text
+    assert key not in text
+    assert [path for path in (set_up.data / "secrets").rglob("*") if path.is_file()] == []
 
 
 def test_a_receiver_that_cannot_be_reached_is_named_with_the_way_out(set_up, db):
