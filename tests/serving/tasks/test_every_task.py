@@ -140,7 +140,7 @@ WAITS = {
     "watch": (API,), "nodes": (API, REGIONS), "evidence": (API,), "deletions": (API, WRITER),
     "audit": (API, WRITER), "recorder": (WRITER,), "history": (WRITER,), "overrides": (WRITER,),
     "wall link use": (WRITER,), "start": (WRITER,), "incidents": ("a review of incidents",),
-    "notifications": ("a webhook, Slack, Alertmanager", "a mail server"),
+    "notifications": ("a receiver over HTTP", "a mail server"),
     "receiver-names": (NAMES,), "cluster-names": (NAMES,), "rights": (UPKEEP,),
     "reliability": (UPKEEP,), "retention": (UPKEEP,), "forgetting": (UPKEEP,),
     "regions": (REGIONS,), "health": (REQUESTS,), "pages": (REQUESTS,), "sign-in": (REQUESTS,),
@@ -148,7 +148,8 @@ WAITS = {
     "memory": ("giving freed memory back",), "cluster secrets": (API,),
     "one-lease": (REQUESTS,), "lease-api-bodies": (EMBEDDED,), "lease-api-gzip": (EMBEDDED,),
     "lease-api-disk": (EMBEDDED,), "lease-api": (EMBEDDED,), "lease-api-journal": (JOURNAL,),
-    "clock": (NOBODY,),
+    "cluster secrets": (API,), "memory": ("giving freed memory back",),
+    "database": ("the look whether the database answers",), "clock": (NOBODY,),
     "publisher": (NOBODY,), "renewals": (NOBODY,), "demo": (NOBODY,), "elections": (NOBODY,),
     "end": ("the end of the process",),
 }  # fmt: skip
