@@ -18,6 +18,7 @@ SPANS = 60  # bars
 WHOLE = 1.5  # durations on the axis
 TOP, FLOOR = 18.0, 94.0
 MIN_HEIGHT = 5.0  # pixels of a bar of one
+LEVELS = 7  # powers of ten that have a line, up to a million
 SHOWN = (Phase.HELD, Phase.LATE, Phase.EXPIRED)
 USUAL_DURATION = 40.0  # seconds, the kubelet's; used if no heartbeat has a duration
 
@@ -34,9 +35,12 @@ class AgeBar(msgspec.Struct, frozen=True):
 
 
 class AgesChart(msgspec.Struct, frozen=True):
-    """`limit` is where the usual duration ends, `beyond` the width after it; both in percent."""
+    """`limit` is where the usual duration ends, `beyond` the width after it; both in percent.
+    `levels` are the lines of the vertical axis, which is logarithmic: y and number.
+    """
 
     bars: tuple[AgeBar, ...]
+    levels: tuple[tuple[float, int], ...]
     labels: tuple[tuple[float, str, str], ...]  # x, text, CSS class that aligns it
     counts: tuple[tuple[str, int], ...]
     limit: float
@@ -65,10 +69,7 @@ def ages_chart(found: Ages, duration: float, *, of: str) -> AgesChart:
     most = max((sum(phases.values()) for phases in by_span.values()), default=1)
     bars = []
     for span, phases in by_span.items():
-        number = sum(phases.values())
-        height = MIN_HEIGHT + (FLOOR - TOP - 4 - MIN_HEIGHT) * math.log(number) / math.log(
-            max(most, 2)
-        )
+        height = _height(sum(phases.values()), most)
         bars.append(
             AgeBar(
                 x=round(span * step + 0.15, 2),
@@ -86,7 +87,17 @@ def ages_chart(found: Ages, duration: float, *, of: str) -> AgesChart:
     total = sum(found.values())
     finding = f"Age of the last renewal of {total:,} {of}: {said}"
     limit = round(100 / WHOLE, 2)
-    return AgesChart(tuple(bars), _labels(duration), counts, limit, 100 - limit, finding)
+    levels = tuple(
+        (round(FLOOR - _height(number, most), 1), number)
+        for number in (10**power for power in range(LEVELS))
+        if number <= most and bars
+    )
+    return AgesChart(tuple(bars), levels, _labels(duration), counts, limit, 100 - limit, finding)
+
+
+def _height(number: int, most: int) -> float:
+    """Pixels of so many: one is MIN_HEIGHT, `most` reaches the top."""
+    return MIN_HEIGHT + (FLOOR - TOP - 4 - MIN_HEIGHT) * math.log(number) / math.log(max(most, 2))
 
 
 def _title(span: int, phases: Mapping[Phase, int], duration: float) -> str:

@@ -118,7 +118,7 @@ WORDS = tuple(_WORDS[rank] for rank in sorted(_WORDS))
 
 def trouble_in(leases: Iterable[Tracked], flappers: Collection[ObjectName]) -> Counter[str]:
     """Count the Leases in trouble, each once, under its worst word."""
-    ranks = (severity(t.phase, flaps=t.key in flappers, excused=t.excused) for t in leases)
+    ranks = (_rank(one, flappers) for one in leases)
     return Counter(_WORDS[rank] for rank in ranks if rank in _WORDS)
 
 
@@ -127,14 +127,25 @@ def all_trouble(
     wanted: LeaseFilter,
     flappers: Collection[ObjectName],
     covered: Collection[ObjectName] = (),
-) -> Counter[str]:
-    """The same of all Leases that a filter selects, without those of incidents that have a row."""
+) -> list[Tracked]:
+    """The Leases in trouble that a filter selects, without those of incidents that have a row."""
     leases = {one.key: one for one in store.select(wanted.kinds, TROUBLE)}
     leases |= {key: one for key in flappers if (one := store.get(key)) is not None}
     for key in covered:
         leases.pop(key, None)
     matches = wants(wanted, lambda one: one.key in flappers)
-    return trouble_in(filter(matches, leases.values()), flappers)
+    return [one for one in leases.values() if _rank(one, flappers) in _WORDS and matches(one)]
+
+
+def _rank(lease: Tracked, flappers: Collection[ObjectName]) -> float:
+    return severity(lease.phase, flaps=lease.key in flappers, excused=lease.excused)
+
+
+def _worst_first(lease: Tracked, flappers: Flappers) -> tuple[float, float, datetime, str]:
+    """A key for sorting trouble: what flaps most, or is in its phase longest, of one severity."""
+    rank = _rank(lease, flappers)
+    changes = flappers[lease.key].changes if rank == FLAPPING_SEVERITY else 0
+    return rank, -changes, lease.phase_since, str(lease.key)
 
 
 def more(numbers: Mapping[str, int]) -> str:
@@ -214,8 +225,11 @@ def _lanes(
     found = find(
         store, wanted.replace(limit=LANES + len(incidents.covered)), flapping=flappers
     ).page
-    shown = [one for one in found if one.key not in incidents.covered][:LANES]
-    bad = all_trouble(store, wanted, flappers, incidents.covered)
+    troubled = all_trouble(store, wanted, flappers, incidents.covered)
+    keys = {one.key for one in troubled} | incidents.covered
+    worst = heapq.nsmallest(LANES, troubled, key=lambda one: _worst_first(one, flappers))
+    shown = [*worst, *(one for one in found if one.key not in keys)][:LANES]
+    bad = trouble_in(troubled, flappers)
     beyond = bad - trouble_in(shown, flappers)
     rows = ROWS - HEIGHT * len(incidents.rows)
     rest = bad - trouble_in(shown[: rows - 1], flappers)
@@ -273,7 +287,7 @@ def _side(
     worst = heapq.nsmallest(
         SIDE,
         bad.values(),
-        key=lambda one: (severity(one.phase, flaps=one.key in flappers), one.phase_since),
+        key=lambda one: _worst_first(one, flappers),
     )
     numbers = [(sum(counts.get(kind, {}).values()), kind) for kind in Kind if kind not in kinds]
     largest = sorted((pair for pair in numbers if pair[0]), reverse=True)[:2]

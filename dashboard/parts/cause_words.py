@@ -50,7 +50,7 @@ CAUSE_MEANINGS = {
     Cause.UNKNOWN: "No rule explains it.",
 }
 CAUSE_ICONS = {
-    Cause.GRACEFUL_STOP: "i-check",
+    Cause.GRACEFUL_STOP: "i-stop",
     Cause.ROLLOUT: "i-swap",
     Cause.RESTART_IN_PLACE: "i-restart",
     Cause.CRASH: "i-x",

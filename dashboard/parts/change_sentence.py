@@ -228,6 +228,9 @@ def holder_part(identity: str | None) -> Part:
     return Part(view.short, "holder", "" if view.short == view.identity else view.identity)
 
 
+AT_ONCE = 0.1  # seconds: a shorter time without a holder would read 0.0 s
+
+
 def _gap(change: Change) -> list[Part]:
     """The time without a holder that this change ended, if any."""
     gap = change.gap_seconds
@@ -235,12 +238,16 @@ def _gap(change: Change) -> list[Part]:
         return []
     if change.change is ChangeType.RECOVERED and change.kind is Kind.HEARTBEAT:
         return [Part(f", {age(gap)} after it expired")]
+    if gap < AT_ONCE:
+        return [Part(" at once")]
     length, _, unseen = gap_length(gap, unwatched_before(change)).partition(", ")
     said = f"after {length} without a holder{f', {unseen}' if unseen else ''}"
     return [Part(" "), Part(said, "bad" if _gap_is_long(change, gap) else "")]
 
 
 def _short_gap(change: Change, gap: float) -> str:
+    if gap < AT_ONCE:
+        return f"under {AT_ONCE} s"
     return f"at most {age(gap)}" if unwatched_before(change) else age(gap)
 
 

@@ -242,6 +242,7 @@ def wall_tile(
     return {
         "key": str(tracked.key),
         "shown": shown_name(cluster, tracked.key, domain_of(tracked)),
+        "namespace": "" if tracked.kind is Kind.HEARTBEAT else tracked.key.namespace,
         "phase": state_of(tracked),
         "excused": excused,
         "rank": _rank(tracked.phase, flapping, excused=excused),

@@ -3,7 +3,8 @@
 import { AGING, paintAt } from "leaseboard/aging";
 
 const LEAP = 2; // s
-const UNTIL_HEARD = 8; // ticks: longer than from one frame to the next
+const APART = 500; // ms
+const UNTIL_HEARD = 16; // ticks: longer than until two frames agree
 const meta = document.querySelector('meta[name="server-time"]');
 let jumps = Number(meta?.dataset.jumps ?? 0); // of the server's clock, which the moments on the page follow
 let ahead = meta ? Number(meta.content) - Date.now() / 1000 : 0;
@@ -13,14 +14,26 @@ let distrusted = 0; // ticks without painting, after this machine slept or its c
 export const now = () => Date.now() / 1000 + ahead;
 export const shownNow = () => frozenAt ?? now();
 let ticked = now();
+let doubted = null; // what a message said that would set the clock back, and when it came
 
 /** Follow the server's time: `serverNow` (epoch s) is in a message that just arrived. */
 export function correct(serverNow) {
   const next = serverNow - Date.now() / 1000;
-  // A late message makes the server look slow: only a large difference moves the clock back.
+  // A late message makes the server look slow; after a standstill, much. Only two that agree move the clock back.
+  if (ahead - next > 0.5 && !agrees(next)) return;
   if (next > ahead || ahead - next > 0.5) ahead = next;
+  doubted = null;
   ticked = now();
   distrusted = 0;
+}
+
+/** Whether an earlier message said the same; those that came together may all be late. */
+function agrees(next) {
+  const [said, at] = doubted ?? [Infinity, 0];
+  const apart = performance.now() - at;
+  if (Math.abs(said - next) < 0.5) return apart > APART;
+  if (apart > APART) doubted = [next, performance.now()];
+  return false;
 }
 
 /** How often the server's clock had jumped when the moments on the page were drawn. */
@@ -29,6 +42,7 @@ export const followed = () => jumps;
 /** Move every moment on the page, because the server's clock was set by so many seconds, for the `number`th time. */
 export function moveAll(seconds, number) {
   jumps = number;
+  ahead += seconds;
   for (const el of document.querySelectorAll(AGING)) {
     for (const name of ["since", "until", "observed"]) {
       if (name in el.dataset) el.dataset[name] = Number(el.dataset[name]) + seconds;

@@ -20,6 +20,15 @@ function showLine() {
   item = lines.length ? item % lines.length : 0;
   document.querySelector("[data-ticker]").classList.add("ticking");
   lines.forEach((line, place) => (line.hidden = place !== item));
+  fit(lines[item]?.querySelector("p"));
+}
+
+/** Leave nothing of a sentence below its last line: names get shorter first. */
+function fit(sentence) {
+  for (const step of sentence ? ["", "short", "bare"] : []) {
+    sentence.dataset.fit = step;
+    if (sentence.scrollHeight <= sentence.clientHeight + 1) return;
+  }
 }
 
 function nextLine() {
@@ -71,5 +80,8 @@ document.addEventListener("htmx:afterSettle", ({ target }) => {
 });
 setInterval(tick, 250);
 setInterval(turn, TURN);
-addEventListener("resize", layOut);
+addEventListener("resize", () => {
+  layOut();
+  showLine();
+});
 setInterval(nextLine, TICKER);

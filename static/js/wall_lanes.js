@@ -1,11 +1,15 @@
-// Shows as many lanes of the wall as it has rows: incidents first, then trouble, the others in pages that take turns.
+// Shows as many lanes of the wall as it has rows: incidents first, then trouble, the others in pages that take turns, or
+// counted where trouble leaves them too few rows.
 const TROUBLE = ["expired", "flapping", "vacant", "late"]; // the worst first: these stay on every page
 const INCIDENT = 2; // rows
+const FEW = 3; // rows: fewer are no page of calm lanes
 let page = 0;
 
 const rank = (lane) => Number(lane.dataset.rank);
 /** The place of its word in TROUBLE, or behind them; the ranks of what flaps lie between 0 and 1. */
 const place = (lane) => Math.ceil(rank(lane)) + (rank(lane) >= 1 ? 1 : 0);
+/** In trouble, the longest first; others by name. */
+const since = (lane) => (place(lane) < TROUBLE.length && Number(lane.querySelector("[data-since]")?.dataset.since)) || 0;
 
 /** Worst first; what has no row is counted in the last one. */
 export function layOut() {
@@ -14,7 +18,7 @@ export function layOut() {
   list.classList.add("paged");
   const lanes = [...list.children].filter((el) => el.dataset.tile);
   const sorted = lanes.toSorted(
-    (a, b) => rank(a) - rank(b) || (a.dataset.tile < b.dataset.tile ? -1 : 1),
+    (a, b) => rank(a) - rank(b) || since(a) - since(b) || (a.dataset.tile < b.dataset.tile ? -1 : 1),
   );
   const rest = list.querySelector("[data-rest]");
   if (sorted.some((lane, n) => lane !== lanes[n])) list.append(...sorted, rest);
@@ -28,13 +32,16 @@ export function layOut() {
     beyond[n] + bad.slice(kept.length).filter((lane) => place(lane) === n).length,
     word,
   ]);
-  rest.hidden = !crowded;
+  const calm = sorted.slice(bad.length);
+  const left = crowded ? 0 : rows - kept.length;
+  const counted = left > 0 && left < FEW && calm.length > left;
+  if (counted) more.push([calm.length, "in order"]);
+  rest.hidden = !crowded && !counted;
   rest.textContent = more
     .filter(([number]) => number)
     .map(([number, word]) => `${number.toLocaleString("en")} more ${word}`)
     .join(", ");
-  const calm = sorted.slice(bad.length);
-  const size = crowded ? 0 : rows - kept.length;
+  const size = counted ? 0 : left;
   const pages = size ? Math.max(1, Math.ceil(calm.length / size)) : 1;
   page %= pages;
   const visible = new Set([...kept, ...calm.slice(page * size, (page + 1) * size)]);

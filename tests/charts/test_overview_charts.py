@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 
 import pytest
 
@@ -66,8 +67,13 @@ def test_ages_stand_in_their_span_and_the_old_ones_together():
 
 def test_one_late_among_130000_is_still_seen():
     ages = {(3, Phase.HELD): 130_000, (30, Phase.LATE): 1}
-    large, small = ages_chart(ages, 40, of="heartbeats").bars
+    chart = ages_chart(ages, 40, of="heartbeats")
+    large, small = chart.bars
     assert (large.height, small.height) == (72.0, 5.0)
+    numbers = [number for _, number in chart.levels]
+    assert numbers == [1, 10, 100, 1_000, 10_000, 100_000]
+    steps = {round(above - below, 0) for (above, _), (below, _) in pairwise(chart.levels)}
+    assert len(steps) == 1, "each line is ten times the one below it"
 
 
 def test_no_heartbeat_is_an_empty_picture():

@@ -70,7 +70,7 @@ def test_an_error_is_at_its_field_and_in_the_summary():
     assert all(f'id="{one}"' in drawn for one in described[1].split())
     summary = render_to_string("forms/_problems.html", {"form": form, "error": ""})
     assert '<a class="link" href="#id_duration_seconds">Duration</a>: Enter a whole' in summary
-    assert "1 thing to mend" in summary
+    assert "Nothing was written: correct 1 field" in summary
     assert "autofocus" in summary
 
 

@@ -38,6 +38,15 @@ def test_a_take_over_names_both_holders_and_the_gap():
     )
 
 
+def test_a_gap_too_short_to_measure_is_at_once():
+    gone = {"holder": "cp-1", "previous_holder": "cp-3", "gap_seconds": 0.04}
+    change = a_change(ChangeType.TAKEN_OVER, **gone)
+    assert "".join(part.text for part in sentence(change)) == (
+        "kube-scheduler was taken over by cp-1 from cp-3 at once."
+    )
+    assert change_line(change, NOW).gap == "under 0.1 s"
+
+
 def test_time_that_nobody_watched_is_at_most_so_long_and_no_trouble():
     gone = {"holder": "cp-1", "previous_holder": "cp-3", "gap_seconds": 600.0, "inferred": True}
     since = NOW - timedelta(seconds=594)

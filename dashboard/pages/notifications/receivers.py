@@ -101,7 +101,7 @@ class ReceiverForm(PlainForm):
     severities = Some([(one.value, one.value) for one in Gravity], label="Severity")
     stages = Some([(one.value, one.value) for one in _STAGES], label="Stages")
     causes = Some([(one.value, CAUSE_WORDS[one]) for one in Cause], label="Causes")
-    phases = Some([(one.value, one.value) for one in _PHASES], label="Phases that changes led to")
+    phases = Some([(one.value, one.value) for one in _PHASES], label="Phases after the change")
     kinds = Some([(one.value, one.value) for one in Kind], label="Kinds of Leases")
     clusters = Some((), label="Clusters")
     namespaces = Names(label="Namespaces", help_text="Empty: all.")

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from dashboard.pages.wall import all_trouble, more
+from dashboard.pages.wall import all_trouble, more, trouble_in
 from dashboard.parts.lease_filter import LeaseFilter
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
@@ -37,4 +37,4 @@ def test_each_lease_counts_once(board, phases, flapping, says):
     fill(store, *(one.lasting.lease for one in store.snapshot()), *map(a_lease, held))
     flappers = {expiring[0], vacant[0], held[0]}
     wanted = LeaseFilter(kinds=(Kind.ELECTION,), phases=phases, flapping=flapping)
-    assert more(all_trouble(store, wanted, flappers)) == says
+    assert more(trouble_in(all_trouble(store, wanted, flappers), flappers)) == says
