@@ -18,6 +18,7 @@ SPANS = 60  # bars
 WHOLE = 1.5  # durations on the axis
 TOP, FLOOR = 18.0, 94.0
 MIN_HEIGHT = 5.0  # pixels of a bar of one
+LABEL = 12.0  # pixels of a number at the axis
 LEVELS = 7  # powers of ten that have a line, up to a million
 SHOWN = (Phase.HELD, Phase.LATE, Phase.EXPIRED)
 USUAL_DURATION = 40.0  # seconds, the kubelet's; used if no heartbeat has a duration
@@ -87,12 +88,15 @@ def ages_chart(found: Ages, duration: float, *, of: str) -> AgesChart:
     total = sum(found.values())
     finding = f"Age of the last renewal of {total:,} {of}: {said}"
     limit = round(100 / WHOLE, 2)
-    levels = tuple(
-        (round(FLOOR - _height(number, most), 1), number)
-        for number in (10**power for power in range(LEVELS))
-        if number <= most and bars
-    )
+    levels = tuple((round(FLOOR - _height(one, most), 1), one) for one in _numbers(most) if bars)
     return AgesChart(tuple(bars), levels, _labels(duration), counts, limit, 100 - limit, finding)
+
+
+def _numbers(most: int) -> list[int]:
+    """Powers of ten, and `most` if its number has room above the last of them."""
+    powers = [10**power for power in range(LEVELS) if 10**power <= most]
+    roomy = _height(most, most) - _height(powers[-1], most) > LABEL
+    return [*powers, most] if roomy else powers
 
 
 def _height(number: int, most: int) -> float:

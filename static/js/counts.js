@@ -1,4 +1,6 @@
 // Puts the numbers of a frame where the page shows them.
+import { steadily } from "leaseboard/steady";
+
 const MOST = 1000; // see dashboard/live/page_reader.py
 const latest = { counts: {}, figures: {} };
 
@@ -48,5 +50,5 @@ function show(what, text) {
   if (text && !document.querySelector("[data-key]")) bar.click(); // without rows, nothing can move under the pointer
   const says = bar.dataset.trouble || bar.dataset.list;
   bar.textContent = `${says} · Show`;
-  bar.hidden = !says;
+  steadily([], () => (bar.hidden = !says));
 }

@@ -8,6 +8,7 @@ import { dropAnswer, setAt } from "leaseboard/timeline_url";
 const STEPS = { near: 10, far: 600 }; // s
 const SHORT = 120; // s: in a shorter stretch the playhead moves by tenths of a second
 const SHORT_STEPS = { near: 1, far: 10 };
+const ROOM = 4; // px between the playhead's time and one of the axis
 const SETTLED = 250; // ms without a move until the URL changes
 
 const clockOf = (t) => moment(t, now());
@@ -19,7 +20,15 @@ export function startPlayhead(board, lanes) {
   const out = head.querySelector("output");
   const { rows, stoodAt, foggyAt } = readLanes(lanes);
   let t = Number(lanes.dataset.at);
+  const labels = [...lanes.querySelectorAll(".tl-head .ax")];
   let timer = null;
+
+  /** Show no time of the axis of which the playhead's would hide a part. */
+  function makeRoom() {
+    const { left, right } = out.getBoundingClientRect();
+    const boxes = labels.map((label) => label.getBoundingClientRect());
+    labels.forEach((label, n) => label.toggleAttribute("data-hidden", boxes[n].right > left - ROOM && boxes[n].left < right + ROOM));
+  }
 
   function place() {
     const share = (t - from) / (to - from);
@@ -27,6 +36,7 @@ export function startPlayhead(board, lanes) {
     head.classList.toggle("first", share < 0.06);
     head.classList.toggle("last", share > 0.94);
     out.textContent = "follows" in lanes.dataset ? "now" : clockOf(t);
+    makeRoom();
     head.setAttribute("aria-valuenow", t);
     const finding = board.querySelector("[data-instant]")?.textContent.trim() ?? "";
     head.setAttribute("aria-valuetext", `${clockOf(t)} UTC, ${finding}`);
@@ -80,4 +90,5 @@ export function startPlayhead(board, lanes) {
     if (event.target.closest("svg.lane, .tl-head svg") && !event.target.closest("a")) drag(event);
   });
   place();
+  new ResizeObserver(makeRoom).observe(field);
 }

@@ -4,6 +4,7 @@
 // lets htmx fetch and swap all of them with one request, except those that the person is using.
 import { followed } from "leaseboard/clock";
 import { inUse } from "leaseboard/in_use";
+import { holdStill } from "leaseboard/steady";
 
 const SPACING = 2500; // ms between two fetches
 const SOON = 50; // ms
@@ -11,6 +12,7 @@ const WRITTEN = 1000; // ms until history has a change or an incident that the s
 const waiting = new Map(); // id of a part -> when it may be fetched, and when the server has all that it shall show
 let timer = null;
 let last = 0;
+let settle = () => {};
 const here = () => location.pathname + location.search;
 
 /** Redraw the regions that depend on `cause` soon; "all" is every region. */
@@ -61,8 +63,12 @@ document.addEventListener("htmx:beforeSwap", ({ detail }) => {
   if (left || drawnBy !== followed()) return (detail.shouldSwap = false); // of another URL or clock: fetch again
   if (detail.xhr.status === 404) Object.assign(detail, { shouldSwap: true, isError: false });
   if (detail.xhr.status === 403) waiting.clear(); // asking again changes nothing
-  if (detail.shouldSwap) ids.split(" ").forEach(note);
+  if (!detail.shouldSwap) return;
+  ids.split(" ").forEach(note);
+  settle = holdStill(ids.split(" ").flatMap((id) => document.getElementById(id) ?? []));
 });
+
+document.addEventListener("htmx:oobAfterSwap", () => settle());
 
 document.addEventListener("htmx:oobBeforeSwap", ({ detail }) => {
   const { target, fragment } = detail;

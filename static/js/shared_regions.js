@@ -3,6 +3,7 @@
 import { followed, scan } from "leaseboard/clock";
 import { recount } from "leaseboard/counts";
 import { inUse } from "leaseboard/in_use";
+import { steadily } from "leaseboard/steady";
 
 let drawn = () => {};
 
@@ -26,8 +27,10 @@ function placeKept() {
     if (inUse(place)) continue;
     kept.delete(id);
     if (!place || jumps !== followed()) continue; // the socket sends it anew, by the clock as set
-    place.innerHTML = html;
-    recount(place);
+    steadily([place], () => {
+      place.innerHTML = html;
+      recount(place);
+    });
     scan(place);
     if (place.querySelector("[data-key]")) rows.push(place);
   }

@@ -25,7 +25,7 @@ function showLine() {
 
 /** Leave nothing of a sentence below its last line: names get shorter first. */
 function fit(sentence) {
-  for (const step of sentence ? ["", "short", "bare"] : []) {
+  for (const step of sentence ? ["whole", "cut", "short", "bare"] : []) {
     sentence.dataset.fit = step;
     if (sentence.scrollHeight <= sentence.clientHeight + 1) return;
   }

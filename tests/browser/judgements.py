@@ -77,6 +77,98 @@ CROWDED = """() => [...document.querySelectorAll("[data-ring] :is(b, small)")].f
     return width / 2 + 1.5 > Math.sqrt(open * open - above * above);
   })
   .map((text) => `touches its ring: ${text.textContent}`)"""
+# Figures that wrap or are cut, labels over another, and tick boxes beside another line than theirs.
+BOXES = r"""() => {
+  const figure = /^[\d.,:]+( ?(%|s|m|h|d|ms|KiB|MiB))?( \d+ [smh])?$/;
+  const found = [];
+  const seen = [];
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  const range = document.createRange();
+  const clip = (el) => {
+    const edges = {left: -Infinity, right: Infinity, top: -Infinity, bottom: Infinity};
+    for (let box = el; box && box !== document.body; box = box.parentElement) {
+      const {overflowX, overflowY} = getComputedStyle(box);
+      if (overflowX === "visible" && overflowY === "visible") continue;
+      const place = box.getBoundingClientRect();
+      edges.left = Math.max(edges.left, place.left);
+      edges.right = Math.min(edges.right, place.right);
+      edges.top = Math.max(edges.top, place.top);
+      edges.bottom = Math.min(edges.bottom, place.bottom);
+    }
+    return edges;
+  };
+  while (texts.nextNode()) {
+    const node = texts.currentNode;
+    const text = node.data.trim();
+    const home = node.parentElement;
+    const unseen = ".vh, script, style, template, title, textarea, select, .tip, pre, .pop";
+    if (!text || home.closest(unseen)) continue;
+    if (!home.checkVisibility({visibilityProperty: true, opacityProperty: true})) continue;
+    range.selectNodeContents(node);
+    const rects = [...range.getClientRects()].filter(({width}) => width > 0.5);
+    if (!rects.length) continue;
+    const edges = clip(home);
+    const said = () => `“${text.slice(0, 40)}” in ${home.outerHTML.slice(0, 110)}`;
+    if (figure.test(text)) {
+      const tops = rects.map(({top}) => top);
+      if (Math.max(...tops) - Math.min(...tops) > 4) found.push(`wraps: ${said()}`);
+      const cut = rects.some(({left, right}) => right > edges.right + 1 || left < edges.left - 1);
+      const scrolls = home.closest(".seg, .text-table, pre, .scroll");
+      if (cut && !scrolls && !home.closest(".cut, .holder, .mono")) found.push(`cut: ${said()}`);
+    }
+    for (const rect of rects) {
+      const [left, right] = [Math.max(rect.left, edges.left), Math.min(rect.right, edges.right)];
+      const top = Math.max(rect.top, edges.top) + 3;
+      const bottom = Math.min(rect.bottom, edges.bottom) - 3;
+      if (right - left > 2 && bottom > top) seen.push({left, right, top, bottom, home, said});
+    }
+  }
+  const badges = [...document.querySelectorAll(".playhead output")].map((home) => {
+    const {left, right, top, bottom} = home.getBoundingClientRect();
+    return {left, right, top, bottom, home, said: () => "the playhead"};
+  });
+  const names = ".cut, .cut *, .holder, .holder *, .name, .ns, .dom, .mono, .d[title]";
+  for (const home of document.querySelectorAll("main *")) {
+    const {textOverflow} = getComputedStyle(home);
+    if (textOverflow !== "ellipsis" || home.scrollWidth <= home.clientWidth + 1) continue;
+    if (home.matches(`${names}, .vh`) || !home.checkVisibility()) continue;
+    found.push(`cut: ${home.outerHTML.slice(0, 160)}`);
+  }
+  const all = seen.filter(({home}) => !home.matches(".playhead output")).concat(badges);
+  all.sort((a, b) => a.top - b.top);
+  const fixed = (el) => {
+    for (let box = el; box; box = box.parentElement) {
+      const floats = ["fixed", "sticky"].includes(getComputedStyle(box).position);
+      if (floats && !box.matches(".playhead output, .tl-head, th")) return true;
+    }
+    return false;
+  };
+  for (let n = 0; n < all.length; n += 1) {
+    for (let m = n + 1; m < all.length && all[m].top < all[n].bottom; m += 1) {
+      const [a, b] = [all[n], all[m]];
+      if (Math.min(a.right, b.right) - Math.max(a.left, b.left) < 2 || a.home === b.home) continue;
+      if (fixed(a.home) !== fixed(b.home)) continue;
+      found.push(`over another: ${a.said()} and ${b.said()}`);
+    }
+  }
+  for (const tick of document.querySelectorAll("main :is([type=checkbox], [type=radio])")) {
+    const label = tick.labels?.[0];
+    if (!label || !tick.checkVisibility() || label.querySelector(".vh")) continue;
+    range.selectNodeContents(label);
+    const line = [...range.getClientRects()].find(({width, height}) => width > 14 && height > 8);
+    if (!line) continue;
+    const box = tick.getBoundingClientRect();
+    const off = (box.top + box.bottom) / 2 - (line.top + line.bottom) / 2;
+    if (Math.abs(off) < 1.5) continue;
+    found.push(`${off.toFixed(1)} px off its line: ${label.textContent.trim()}`);
+  }
+  return found;
+}"""
+# Gives each figure of a list of facts several digits, and a long label beside it.
+LONG_LABELS = """() => document.querySelectorAll("dt:has(+ dd.num)").forEach((label) => {
+  label.append(", with a label that says more of it");
+  label.nextElementSibling.textContent = "1,062";
+})"""
 # Controls whose accessible name lacks the words that they show (WCAG 2.5.3): a person who speaks to
 # the browser says what is in sight. A field without a label in sight shows its placeholder; an
 # example behind a comma, and a format such as 03:12, are no label.

@@ -1,4 +1,5 @@
-"""Every page in light and in dark, with its menus shut and open: axe-core finds nothing, every
+"""Every page in light and in dark, with its menus shut and open: axe-core finds nothing, no figure
+wraps and no label hides another at four widths, every
 control is where it belongs and is called as it looks, nothing is wider than a phone, nothing breaks
 the content security policy, no error stands in the console, and no other host is asked.
 """
@@ -16,8 +17,18 @@ from django.urls import URLPattern, URLResolver
 from playwright.sync_api import Browser, BrowserContext, Page
 
 from dashboard import urls
-from tests.browser.judgements import ASTRAY, COLOURS, CROWDED, MISNAMED, STRUCTURE, TOO_WIDE
-from tests.support.api_client import LeaseApi
+from tests.browser.judgements import (
+    ASTRAY,
+    BOXES,
+    COLOURS,
+    CROWDED,
+    LONG_LABELS,
+    MISNAMED,
+    STRUCTURE,
+    TOO_WIDE,
+)
+from tests.browser.sizes.long_names import OF_253, TEAM, UUID
+from tests.support.api_client import LeaseApi, leases, timestamp
 from tests.support.processes import Server, serving, wait_for
 from tests.support.signing_in import form_of, sign_in_page
 
@@ -111,6 +122,11 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         api.take("held", holder="web-59d4c9cf7d-9tqqs", transitions=1)
         api.create("free", holder="one")
         api.patch("free", holderIdentity="")
+        api.send("POST", "/api/v1/namespaces", {"metadata": {"name": TEAM}})
+        spec = {"holderIdentity": f"{OF_253[0][:60]}_{UUID}", "leaseDurationSeconds": 3600}
+        times = {"acquireTime": timestamp(), "renewTime": timestamp(), "leaseTransitions": 1}
+        body = {"metadata": {"name": OF_253[0]}, "spec": spec | times}
+        api.send("POST", f"{leases(TEAM)}?fieldManager=kubectl-create-from-a-laptop", body)
         api.create("brief", holder="one", duration=1)
         api.create("gone", holder="one")
         api.delete("gone")
@@ -246,9 +262,13 @@ def look(watched: Watched, server: Server, path: str, axe: str) -> list[str]:
         judge_colours()
     found += page.evaluate(STRUCTURE)
     found += page.evaluate(MISNAMED)
-    for width in (1024, 390):
+    page.evaluate(LONG_LABELS)
+    for width in (1440, 1280, 1024, 390):
         page.set_viewport_size({"width": width, "height": 844})
         found += page.evaluate(TOO_WIDE) + page.evaluate(CROWDED)
+        found += (
+            [] if path.endswith("wall/") else [f"{width}: {one}" for one in page.evaluate(BOXES)]
+        )
     return found
 
 

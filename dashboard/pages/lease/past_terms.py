@@ -115,6 +115,7 @@ def read_past(
 
 
 TERMS = 8
+CLOCK = 8  # letters of a time without its date
 
 
 def past_view(
@@ -137,6 +138,7 @@ def past_view(
     note, lost = _note(past, now)
     measured = past.statistics if rows or not _unwatched(past) else None
     measures = lease_measures(key, past.stretch.since, past.stretch.until)
+    ends = "now" if end is None or end < shown.until else when(shown.until, now)
     return {
         "key": str(key),
         "shown": shown,
@@ -151,7 +153,8 @@ def past_view(
         "marks": lane_marks(past.life, past.edits, scale, now),
         "ticks": ticks(scale),
         "fogs": fog(((span.since, span.until) for span in past.blind), scale),
-        "ends": "now" if end is None or end < shown.until else when(shown.until, now),
+        "ends": ends,
+        "room": 78 if len(ends) > CLOCK else 100,  # percent of the axis for the times before it
         "rows": tuple(rows[:TERMS]),
         "more": max(0, len(rows) - TERMS),
         "figures": _figures(measured, past.totals, measures, whole=not blind) if measured else (),

@@ -74,6 +74,28 @@ def test_only_the_changed_row_of_the_overview_glows(
     assert page.evaluate("[...glowed]") == ["default/web-3"]
 
 
+def test_a_row_holds_still_under_the_pointer_while_trouble_comes_and_goes(
+    page: Page, server: Server, api: LeaseApi
+) -> None:
+    visit(page, server, "")
+    row, lines = page.locator(ROW.format("web-3")), page.locator("#attention li")
+    row.hover()
+
+    def top() -> float:
+        return float(row.evaluate("(row) => row.getBoundingClientRect().top"))
+
+    before, few = top(), lines.count()
+    names = [f"doomed-{n}" for n in range(5)]
+    for name in names:
+        api.create(name, holder=f"{name}-pod", duration=1)
+    wait_for(lambda: lines.count() >= few + 1, what="trouble above the row")
+    assert abs(top() - before) < 2
+    for name in names:
+        api.delete(name)
+    wait_for(lambda: lines.count() == few, what="an end of the trouble")
+    assert abs(top() - before) < 2
+
+
 def test_a_line_comes_once_and_in_its_place_whichever_server_sends_it(
     page: Page, server: Server, api: LeaseApi
 ) -> None:

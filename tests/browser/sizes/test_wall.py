@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.sizes.long_names import EXPIRED, fill
-from tests.support.api_client import LeaseApi, leases
+from tests.browser.sizes.long_names import EXPIRED, GRID, TEAM, fill
+from tests.support.api_client import LeaseApi, leases, timestamp
 from tests.support.processes import Server, serving, wait_for
 
 LYING, UPRIGHT = {"width": 1920, "height": 1080}, {"width": 1080, "height": 1920}
@@ -58,9 +58,15 @@ def test_a_wall_counts_the_trouble_it_has_no_row_for_while_it_is_live(
     expect(rest).to_have_text(f"{len(EXPIRED) - 7} more expired")
     for name in EXPIRED[:6]:
         api.send("DELETE", f"{leases()}/{name}")
-    expect(rest).to_be_hidden()
-    expect(lanes).to_have_count(8)
-    expect(wall.locator("#lanes > .is-expired:visible")).to_have_count(len(EXPIRED) - 6)
+    # Two rows are left, too few to take turns in: the others are counted.
+    expect(rest).to_have_text(re.compile(r"^\d+ more in order$"))
+    expect(lanes).to_have_count(len(EXPIRED) - 6)
+    expect(wall.locator("[data-dots]")).to_be_hidden()
+    api.create("a-young-one", holder="pod-1", duration=1)
+    youngest = wall.locator("#lanes > .is-expired").last
+    expect(youngest).to_have_attribute("data-tile", "default/a-young-one")
+    expect(youngest.locator(".ns")).to_have_text("default")
+    expect(lanes.first.locator(".ns")).to_have_text(TEAM)
 
 
 def stacked(wall: Page, parts: list[str]) -> bool:
@@ -84,3 +90,43 @@ def test_an_upright_wall_uses_its_height(wall: Page) -> None:
     # In one step: a lane that was found may be redrawn before its style is asked for.
     letters = wall.evaluate("getComputedStyle(document.querySelector('.w-lane .nm')).fontSize")
     assert float(re.sub("px", "", letters)) >= 28
+
+
+SCREENS = [(1280, 720), (1920, 1080), (3840, 2160), (1080, 1920)]
+# How far the sentence in the ticker reaches beyond its place, and its place beyond the screen.
+BEYOND = """() => {
+  const line = document.querySelector("[data-ticker] > li:not([hidden]) p");
+  const { right, bottom } = line.getBoundingClientRect();
+  return Math.max(line.scrollWidth - line.clientWidth, line.scrollHeight - line.clientHeight,
+    right - innerWidth, bottom - innerHeight);
+}"""
+
+
+def test_the_longest_sentence_of_the_ticker_is_whole_on_every_screen(
+    wall: Page, server: Server
+) -> None:
+    holder = "payments-eu-west-1-worker-2-leader-59d4c9cf7d-l4xvb"
+    times = {"acquireTime": timestamp(), "renewTime": timestamp()}
+    spec = {"holderIdentity": holder, "leaseDurationSeconds": 3600, "leaseTransitions": 9}
+    path, kind = f"{leases(TEAM)}/{GRID[-1]}", "application/merge-patch+json"
+    LeaseApi(server.kubeconfig).send("PATCH", path, {"spec": spec | times}, kind)
+    taken = wall.locator("[data-ticker] > li", has_text="was taken over by")
+    expect(taken).to_have_count(1)
+    wall.reload()
+    shown = wall.locator("[data-ticker] > li:visible")
+    expect(shown).to_contain_text("without a holder")
+    for width, height in SCREENS:
+        wall.set_viewport_size({"width": width, "height": height})
+        wait_for(lambda: wall.evaluate(BEYOND) <= 1, what=f"the sentence at {width}", seconds=10)
+
+
+def test_late_messages_set_no_countdown_back(wall: Page) -> None:
+    """A server that stood still sends what it had to say before."""
+    script = """async (late) => {
+      const { correct, now } = await import("leaseboard/clock");
+      const before = now();
+      correct(before - late);
+      correct(before - late);
+      return now() - before;
+    }"""
+    assert wall.evaluate(script, 72) >= 0

@@ -8,6 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from playwright.sync_api import Page, Route, expect
 
+from tests.browser.judgements import BOXES
 from tests.browser.timeline.conftest import (
     NOW,
     asked,
@@ -38,6 +39,11 @@ def test_a_deep_link_shows_who_held_it_then_and_puts_the_playhead_there(
     assert box
     share = (at["x"] + at["width"] / 2 - box["x"]) / box["width"]
     assert abs(share - 0.25) < 0.01
+    tick = page.locator(".tl-head .ax").nth(2)
+    at_tick = tick.evaluate("(text) => text.parentElement.x.baseVal.valueInSpecifiedUnits / 100")
+    page.goto(stretch(server, at=text_of(round(6 * (1 - at_tick), 4))))
+    page.locator(".playhead[aria-valuetext]").wait_for()
+    assert page.evaluate(BOXES) == []
 
 
 def test_a_click_on_a_lane_moves_the_playhead_and_the_url(server: Server, page: Page) -> None:
@@ -102,13 +108,13 @@ def test_an_answer_about_another_instant_is_not_drawn(server: Server, page: Page
 
 def test_the_playhead_is_dragged_by_the_mouse(server: Server, page: Page) -> None:
     page.goto(stretch(server, at=text_of(1)))
-    head, field = page.locator(".playhead output"), page.locator(".playfield")
-    at, box = head.bounding_box(), field.bounding_box()
-    assert at
-    assert box
-    page.mouse.move(at["x"] + at["width"] / 2, at["y"] + at["height"] / 2)
+    head = page.locator(".playhead[aria-valuetext] output")  # its script is there
+    axis = page.locator(".tl-head svg.fluid")
+    head.hover()
     page.mouse.down()
-    page.mouse.move(box["x"] + box["width"] / 6, at["y"] + 5, steps=6)
+    for share in (5, 4, 3, 2, 1):
+        sixth = axis.evaluate("(axis) => axis.getBoundingClientRect().width / 6")
+        axis.hover(position={"x": share * sixth, "y": 10}, force=True)  # the playhead lies over it
     page.mouse.up()
     expect(page.locator(AS_OF)).to_have_text("cp-1")
     page.wait_for_url(
@@ -168,12 +174,13 @@ def test_signs_and_finding_go_with_the_playhead(server: Server, page: Page) -> N
 def test_the_brush_draws_moves_and_takes_back_a_stretch(server: Server, page: Page) -> None:
     page.goto(stretch(server))
     before = page.url
-    brush = page.locator(".brush")
+    brush = page.locator(".brush:has(.win[aria-valuenow])")  # its script is there
     box = brush.bounding_box()
     assert box
-    page.mouse.move(box["x"] + box["width"] * 0.2, box["y"] + 8)
+    brush.hover(position={"x": box["width"] * 0.2, "y": 8}, force=True)
     page.mouse.down()
-    page.mouse.move(box["x"] + box["width"] * 0.3, box["y"] + 8, steps=4)
+    for share in (0.22, 0.25, 0.3):
+        brush.hover(position={"x": box["width"] * share, "y": 8}, force=True)
     page.mouse.up()
     page.wait_for_url(lambda url: url != before)
     length = moment(asked(page, "to")) - moment(asked(page, "from"))

@@ -140,11 +140,11 @@ def test_a_drag_over_the_lane_of_a_lease_zooms_down_to_a_minute(
         box = lane.bounding_box()
         assert box
         changed = other_stretch(page)
-        x, y = box["x"] + box["width"] * 0.7, box["y"] + 17
-        page.mouse.move(x, y)
+        x = box["width"] * 0.7
+        lane.hover(position={"x": x, "y": 17}, force=True)
         page.mouse.down()
-        page.mouse.move(x + 5, y)
-        page.mouse.move(x + max(6, box["width"] * share), y, steps=4)
+        for moved in (5, max(6, box["width"] * share)):
+            lane.hover(position={"x": x + moved, "y": 17}, force=True)
         expect(page.locator("#past .hint")).to_contain_text(" UTC, ")
         page.mouse.up()
         page.wait_for_url(changed)
