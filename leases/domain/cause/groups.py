@@ -21,7 +21,7 @@ from leases.domain.cause.node_groups import (
     hearts_of,
     series,
 )
-from leases.domain.cause.outages import outages, unwatched
+from leases.domain.cause.outages import outages, silent_together, unwatched
 from leases.domain.cause.scene import (
     Group,
     Judged,
@@ -230,9 +230,9 @@ def grouped(
     left = sorted(judged, key=lambda one: (one.at, one.episode.key))
     groups: list[Group] = []
     claims = (
-        partial(outages, crowd=crowd), unwatched, partial(cut_off_nodes, crowd=crowd),
-        partial(dead_nodes, crowd=crowd), drains, storms, rolling,
-        partial(flapping, breaks=breaks), bursts, one_process, series,
+        partial(outages, crowd=crowd), unwatched, silent_together,
+        partial(cut_off_nodes, crowd=crowd), partial(dead_nodes, crowd=crowd), drains, storms,
+        rolling, partial(flapping, breaks=breaks), bursts, one_process, series,
     )  # fmt: skip
     for claim in claims:
         found = claim(left)

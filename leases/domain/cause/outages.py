@@ -13,8 +13,8 @@ import msgspec
 
 from leases.domain.cause.facts import EARLIEST, Break
 from leases.domain.cause.node_groups import NO_CROWD, Crowd, hearts_of
-from leases.domain.cause.rules.api import OUTAGE
-from leases.domain.cause.scene import Group, Judged, Verdict, chains, clock, seen, span
+from leases.domain.cause.rules.api import OUTAGE, silence_of_all
+from leases.domain.cause.scene import Group, Judged, Verdict, chains, clock, counted, seen, span
 from leases.domain.cause.unwatched import between
 from leases.domain.change import ChangeType
 from leases.domain.incident import Cause, Confidence, Source
@@ -25,6 +25,11 @@ SHARE = 0.5  # of an outage: who was silent for so much of it was silent because
 MAX_EVIDENCE = 20
 _API = (Cause.API_OUTAGE, Cause.API_SLOW)
 _RAN_OUT = (ChangeType.EXPIRED, ChangeType.TAKEN_OVER, ChangeType.REPLACED)
+# Causes that a silent API server explains as well.
+_SOFT = (
+    Cause.GRACEFUL_STOP, Cause.RESTART_IN_PLACE, Cause.CRASH, Cause.UNKNOWN, Cause.PARTITION,
+    Cause.ROLLOUT, Cause.SCALED_DOWN, Cause.STARVED,
+)  # fmt: skip
 _BACK = (
     ChangeType.ACQUIRED, ChangeType.TAKEN_OVER, ChangeType.RECOVERED, ChangeType.CREATED,
     ChangeType.RESTARTED, ChangeType.REPLACED,
@@ -45,6 +50,48 @@ def outages(left: list[Judged], crowd: Crowd = NO_CROWD) -> list[Group]:
         groups.append(_outage(chain, left, taken, crowd))
         taken |= {one.serial for one in groups[-1].episodes}
     return groups
+
+
+def silent_together(left: list[Judged]) -> list[Group]:
+    """Group holders of several hosts that nobody heard of in one silence of the whole cluster.
+
+    No rate of writes is needed to see it: it is too short for one, or a burst came before it.
+    """
+    by_silence: dict[datetime, list[Judged]] = defaultdict(list)
+    for one in left:
+        soft = one.verdict.cause in _SOFT and one.verdict.confidence is not Confidence.CERTAIN
+        if soft and one.episode.opening in _RAN_OUT:
+            quiet = silence_of_all(one.episode)
+            if quiet is not None:
+                by_silence[quiet.since].append(one)
+    return [_silent(there) for there in by_silence.values() if _fell_silent_once(there)]
+
+
+def _fell_silent_once(there: list[Judged]) -> bool:
+    """Whether all of them were lost in one silence, and not in one of several stalls."""
+    found = {one.since for each in there if (one := silence_of_all(each.episode)) is not None}
+    return _hosts(there) > 1 and len(found) == 1
+
+
+def _hosts(there: list[Judged]) -> int:
+    return len({one.episode.loser.host for one in there if one.episode.loser is not None})
+
+
+def _silent(there: list[Judged]) -> Group:
+    ordered = sorted(there, key=_lost)
+    last = max(one.at for one in ordered)
+    since = _last_renewal(ordered, last) or ordered[-1].lost_at
+    seconds = ((_first_back(ordered, since) or last) - since).total_seconds()
+    sentence = (
+        f"The API server was gone for {span(seconds)} from about {clock(since)} on: nobody wrote "
+        f"any Lease{_count(ordered, NO_CROWD)}"
+    )
+    facts = (
+        seen(Source.LEASES, f"{counted(_hosts(ordered), 'host')} fell silent together"),
+        seen(Source.LEASES, "nothing shows whether the API server or all of them stopped"),
+    )
+    verdict = Verdict(Cause.API_OUTAGE, Confidence.POSSIBLE, sentence, facts)
+    return Group(tuple(ordered), verdict)
 
 
 def unwatched(left: list[Judged]) -> list[Group]:
@@ -124,6 +171,8 @@ def _outage(chain: list[Judged], left: list[Judged], taken: set[int], crowd: Cro
     """The API was gone, or slow, while we watched or tried to."""
     worst = min(chain, key=lambda one: (one.verdict.cause is not Cause.API_OUTAGE, one.at))
     verdict = worst.verdict
+    if verdict.cause is Cause.API_SLOW and _fell_silent_once(chain):
+        return _silent(chain)
     if verdict.cause is Cause.API_SLOW:
         lost = [one for one in chain if one.episode.opening is ChangeType.EXPIRED]
         count = f"; {len(lost)} Leases ran out" if len(lost) > 1 else ""

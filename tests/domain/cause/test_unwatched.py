@@ -120,6 +120,34 @@ async def test_a_second_board_that_watched_says_the_same(*, cut: bool, later: fl
     assert f"; {ELECTIONS + NODES} Leases changed" in incident.sentence
 
 
+def no_pod(question: Question, now: datetime) -> Iterable[Fact]:
+    if question.source is Source.PODS:
+        yield PodFact(key=question.key, read_at=now, gone=True)
+
+
+@pytest.mark.parametrize(("number", "takers"), [(2, False), (8, True)])
+async def test_an_api_that_stands_still_after_a_burst_stopped_no_holder(
+    number: int, *, takers: bool
+) -> None:
+    """Its holders wrote too quickly before it to have a rhythm, and it serves no Pods."""
+    cluster = Cluster(elections=number, nodes=0)
+    for one in cluster.holders:
+        one.duration, one.every, one.next = 3, 0.1, 0.4
+    board = Board(cluster, 0.0, answers=no_pod)
+    board.connect()
+    board.until(1.5)
+    cluster.off()
+    board.until(7.5)
+    cluster.back(board.now, takers=takers)
+    for one in cluster.holders:
+        one.every = 2.0
+    board.until(board.now + 130)
+    board.stop()
+    (incident,) = board.incidents
+    assert (incident.cause, incident.confidence) == (Cause.API_OUTAGE, Confidence.POSSIBLE)
+    assert len(incident.members) == len(board.losses(1)) > 0
+
+
 def alone(answers=None, *, pause: float = 60.0) -> Board:  # type: ignore[no-untyped-def]
     """The board alone was stopped; the first two elections moved meanwhile."""
     cluster = Cluster()

@@ -11,7 +11,7 @@ from leases.domain.change import ChangeType
 from leases.domain.incident import Cause, Source
 from leases.domain.kind import Kind
 from leases.domain.steady_clock import plus
-from leases.domain.watched_times import Missing
+from leases.domain.watched_times import BRIEF, Missing
 
 EXPECTED = 4.0  # writes of others that did not come: fewer prove nothing
 OUTAGE = 10.0  # seconds of silence; a shorter one is slowness
@@ -145,6 +145,20 @@ def silences(episode: Episode) -> list[Silence]:
     return [
         one for one in found.values() if one.expected - one.seconds / episode.rhythm >= EXPECTED
     ]
+
+
+def silence_of_all(episode: Episode) -> Silence | None:
+    """Return the silence that covers most of the time from the last renewal to the loss."""
+    first = episode.first
+    if first.observed_at is None:
+        return None
+    longest = max(first.silences, key=lambda one: overlap([one], first), default=None)
+    waited = (first.change.at - first.observed_at).total_seconds()
+    if longest is None or longest.seconds <= BRIEF.total_seconds():
+        return None
+    if overlap([longest], first) < COVERED * waited:
+        return None
+    return longest
 
 
 def overlap(quiet: list[Silence], clue: Clue) -> float:
