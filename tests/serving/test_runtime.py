@@ -31,6 +31,7 @@ from leases.history import refused_rows
 from leases.history.insert_incidents import Reviewed, write_incidents
 from leases.history.refused_rows import RefusedValue, What
 from leases.history.reliability import NEVER
+from leases.kube import reflector
 from leases.kube.cluster_source import ClusterSource, SourceKind
 from leases.models import (  # fmt: skip
     ChangeRecord,
@@ -38,6 +39,7 @@ from leases.models import (  # fmt: skip
     LeaseRecord,
     ReliabilityProgress,
     WallLink,
+    WatchRecord,
 )
 from leases.tracking import kind_overrides as tracking_kinds
 from leases.wire.microtime import format_microtime
@@ -167,7 +169,14 @@ async def test_the_checkpoint_is_shown_from_the_start(start):
     assert len(running.publisher.hubs["a"].recent) == 1
 
 
-async def test_what_an_earlier_run_left_is_taken_over(start):
+async def test_what_an_earlier_run_left_is_taken_over(start, monkeypatch):
+    asked: list[dict[str, object]] = []
+
+    def reflect(client, **given):
+        asked.append(given)
+        return reflector.reflect(client, **given)
+
+    monkeypatch.setattr(cluster_watch, "reflect", reflect)
     first = await start()
     await until(lambda: first.clusters["a"].synced)
     await first.clusters["a"].writer.create(BODY)
@@ -181,9 +190,17 @@ async def test_what_an_earlier_run_left_is_taken_over(start):
         what = refused_rows.What.INCIDENT
         refused = refused_rows.refusal(what, going_on, error, cluster="a", same="one")
         refused_rows.set_aside([refused])
+        # The clock of that run was ahead.
+        WatchRecord.objects.update(watched_until=clock.now() + timedelta(hours=1))
 
     await sync_to_async(leave)()
+    reached = (await WatchRecord.objects.aget()).resource_version
     again = await start()
+    store = again.clusters["a"].store
+    await until(lambda: asked[1:])
+    assert asked[1]["since"] == reached
+    assert asked[1]["known"] == store.fingerprints
+    assert store.heard_at <= clock.now()
     assert [one.id for one in again.incidents["a"].going_on()] == [going_on.id]
     assert len(again.recorder.refused.lately("a", clock.now())) == 1
 
@@ -204,16 +221,19 @@ async def test_more_history_than_asked_for_is_deleted(start):
 
 async def test_changes_wait_for_the_count_of_their_day(start, monkeypatch):
     made: list[Callable] = []
+    judges: list[Callable] = []
 
     class Forgetting(runtime.Forgetting):
-        def __init__(self, *given, counted_until, **named):
+        def __init__(self, *given, counted_until, trusted, **named):
             made.append(counted_until)
-            super().__init__(*given, counted_until=counted_until, **named)
+            judges.append(trusted)
+            super().__init__(*given, counted_until=counted_until, trusted=trusted, **named)
 
     monkeypatch.setattr(runtime, "Forgetting", Forgetting)
     running = await start()
     await until(running.reliability.counted.is_set)
     await until(lambda: made)
+    assert judges == [running.trust.look]
     assert await sync_to_async(made[0])("a") == NEVER
     await ReliabilityProgress.objects.acreate(cluster="a", day=date(2026, 11, 22))
     assert await sync_to_async(made[0])("a") == datetime(2026, 11, 22, tzinfo=UTC)
@@ -289,6 +309,10 @@ async def test_pages_show_what_is_wrong_in_any_part(tmp_path, monkeypatch):
     monkeypatch.setattr(type(running.recorder), "waiting", 7)
     assert running.publisher.hubs["a"].unwritten() == 7
     assert list(hub.refused(clock.now())) == [refusal]
+    running.notifications.care, running.notifications.failing = object(), object()
+    assert hub.care() is running.notifications.care
+    assert hub.failing_receivers() is running.notifications.failing
+    assert hub.going_on == running.incidents["a"].going_on
     running.rights.close()
 
 

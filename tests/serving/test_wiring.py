@@ -21,7 +21,7 @@ from leases.domain.watched_times import ConnectionState, Missing
 from leases.history.watched_spans import STOOD_STILL
 from leases.kube.backoff import Backoff
 from leases.kube.cluster_source import ClusterSource, SourceKind
-from leases.tracking.tracker import Tracker
+from leases.tracking.tracker import Progress, Tracker
 from leases.wire.microtime import format_microtime
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -90,18 +90,38 @@ async def test_every_room_hears_that_the_clock_was_set(running: Runtime) -> None
     written: list[dict[str, object]] = []
     running.recorder.record = lambda **given: written.append(given)  # type: ignore[method-assign]
     since = running.clusters["a"].store.connection.since
+    heard: list[Jump] = []
+    running.clusters["a"].renewals.clock_jumped = heard.append  # type: ignore[method-assign]
     watched = running.feeds["a"].activity.watched.first
     assert watched is not None
     hour = timedelta(hours=1)
     now = running.clock.now()
     for follow in running.clock.on_jump:
         follow(Jump(now, now + hour))
+    assert heard
     assert running.clusters["a"].store.connection.since == since + hour
     assert running.feeds["a"].activity.watched.first == watched + hour
     assert any("was set forward" in span.detail for span in running.recorder.watches.take("a", now))
     assert running.incidents["a"].begins_anew
     # The states: they are stored with the new moments.
     assert {"cluster": "a", "changed": (ObjectName("default", "one"),)} in written
+
+
+async def test_history_and_metrics_read_what_the_watch_knows(running: Runtime) -> None:
+    cluster, source = running.clusters["a"], running.recorder._sources["a"]
+    await until(lambda: cluster.store.connection.state is ConnectionState.LIVE)
+    tracker = running._watches["a"].tracker
+    assert cluster.counters is tracker.counters
+    assert cluster.unprocessed_seconds == tracker.unprocessed_seconds
+    key = ObjectName("default", "one")
+    cluster.store.checkpoint_rotation.next = (  # type: ignore[method-assign]
+        lambda most, _now: [key] * most
+    )
+    assert source.renewed(2) == [key, key]
+    assert not source.listing()
+    tracker._listing = Progress("a", "1", running.clock.now())
+    assert source.listing()
+    tracker._listing = None
 
 
 async def test_the_clock_is_looked_at_by_itself(running: Runtime) -> None:
