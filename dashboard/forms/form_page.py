@@ -168,6 +168,9 @@ class ActionPage(Generic[F]):
         raise NotImplementedError
 
     async def answer(self) -> HttpResponseBase:
+        if self.request.method != "POST":
+            await self.prepare()
+            return await self.first()
         saving = self.writes_at_once or "confirm" in self.request.POST
         # The first sending of this form: the Lease is no longer as it was drawn, because of it.
         once = self.request.POST.get("once", "")
@@ -176,8 +179,6 @@ class ActionPage(Generic[F]):
         if self.is_gone:
             return await self.gone()
         await self.prepare()
-        if self.request.method != "POST":
-            return await self.first()
         pressed = press(self.request.POST)
         if pressed is not None:
             return await self.draw(self.made(pressed).without_errors(), quiet=True)

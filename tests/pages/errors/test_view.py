@@ -38,7 +38,7 @@ def test_a_database_that_refuses_is_named_on_a_page_of_its_own():
 
 @pytest.mark.usefixtures("board")
 def test_a_defect_of_ours_is_not_blamed_on_the_database(admin, monkeypatch):
-    monkeypatch.setattr(wall_links, "_presented", None)
+    monkeypatch.setattr(wall_links.WallLinks, "listed", None)
     admin.raise_request_exception = False
     answer = admin.get("/wall-links/")
     assert answer.status_code == 500

@@ -148,8 +148,7 @@ WAITS = {
     "memory": ("giving freed memory back",), "cluster secrets": (API,),
     "one-lease": (REQUESTS,), "lease-api-bodies": (EMBEDDED,), "lease-api-gzip": (EMBEDDED,),
     "lease-api-disk": (EMBEDDED,), "lease-api": (EMBEDDED,), "lease-api-journal": (JOURNAL,),
-    "cluster secrets": (API,), "memory": ("giving freed memory back",),
-    "database": ("the look whether the database answers",), "clock": (NOBODY,),
+    "clock": (NOBODY,),
     "publisher": (NOBODY,), "renewals": (NOBODY,), "demo": (NOBODY,), "elections": (NOBODY,),
     "end": ("the end of the process",),
 }  # fmt: skip
