@@ -28,7 +28,7 @@ COLOURS = f"""async () => {{
   }}
   function look(element) {{
     const {{color, fill, fontSize, fontWeight}} = getComputedStyle(element);
-    const home = element.parentElement;
+    const home = element.parentElement ?? element; // a live part was drawn anew meanwhile
     const off = element.closest(":disabled, [aria-disabled=true]") !== null;
     return [
       element.localName, element.getAttribute("class"), home.getAttribute("class"), off, color,
