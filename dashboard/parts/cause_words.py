@@ -21,7 +21,7 @@ CAUSE_WORDS = {
     Cause.SCALED_DOWN: "scaled down",
     Cause.CLOCK_SKEW: "clock skew",
     Cause.PREFERRED_HOLDER: "preferred holder",
-    Cause.FLAPPING: "flapping",
+    Cause.FLAPPING: "lost repeatedly",
     Cause.UNWATCHED: "unwatched",
     Cause.UNKNOWN: "not known",
 }
@@ -45,7 +45,7 @@ CAUSE_MEANINGS = {
     Cause.SCALED_DOWN: "The holder's workload was scaled down, and nobody was left to take over.",
     Cause.CLOCK_SKEW: "A clock was wrong by more than the Lease bears.",
     Cause.PREFERRED_HOLDER: "Coordinated election passed the Lease to the holder it prefers.",
-    Cause.FLAPPING: "The Lease changes hands too often.",
+    Cause.FLAPPING: "Each holder lost the Lease soon after taking it.",
     Cause.UNWATCHED: "It happened while nobody watched, and nothing of that time tells why.",
     Cause.UNKNOWN: "No rule explains it.",
 }

@@ -81,10 +81,11 @@ def statistics(
 
 
 def _length(term: Term, until: datetime, held_for: float | None, blind: Sequence[Span]) -> float:
-    """The watched time of a term; of an open one, what the Lease's page says that it lasts."""
+    """The watched time of a term."""
+    since = term.since
     if term.until is None and held_for is not None:
-        return held_for
-    return watched_seconds([(term.since, term.until or until)], blind)
+        since = plus(until, -timedelta(seconds=held_for))
+    return watched_seconds([(since, term.until or until)], blind)
 
 
 def percentile(values: Sequence[float], percent: int) -> float | None:

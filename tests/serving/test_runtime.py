@@ -158,8 +158,10 @@ async def test_every_task_is_supervised(start):
 
 
 async def test_elections_are_supervised_where_they_are_held(start):
-    running = await start(feature_gates=frozenset({CLE_GATE}))
+    running = await start(feature_gates=frozenset({CLE_GATE}), read_only=("a",))
     assert ("elections", "") in running.supervisor.restarts
+    await until(lambda: running.clusters["a"].client)
+    assert running.clusters["a"].client.read_only
 
 
 async def test_the_checkpoint_is_shown_from_the_start(start):

@@ -21,6 +21,7 @@ from leases.domain.watched_times import ConnectionState, Missing
 from leases.history.watched_spans import STOOD_STILL
 from leases.kube.backoff import Backoff
 from leases.kube.cluster_source import ClusterSource, SourceKind
+from leases.tracking.tracked_lease import Update
 from leases.tracking.tracker import Progress, Tracker
 from leases.wire.microtime import format_microtime
 
@@ -122,6 +123,15 @@ async def test_history_and_metrics_read_what_the_watch_knows(running: Runtime) -
     tracker._listing = Progress("a", "1", running.clock.now())
     assert source.listing()
     tracker._listing = None
+    # A Lease that is drawn anew, or gone, has another state.
+    written: list[tuple[ObjectName, ...]] = []
+    running.recorder.record = (  # type: ignore[method-assign]
+        lambda *, changed, **_: written.append(changed)
+    )
+    gone = ObjectName("default", "gone")
+    update = Update(cluster="a", now=running.clock.now(), seq=1, redraw=(key,), removed=(gone,))
+    running._watches["a"]._record(update)
+    assert written == [(key, gone)]
 
 
 async def test_the_clock_is_looked_at_by_itself(running: Runtime) -> None:
@@ -188,3 +198,19 @@ def test_every_command_that_serves_ends_in_time_after_a_signal() -> None:
     serving = {name for name, called in calls.items() if "asyncio.run" in called} - {"doctor"}
     assert serving == {"serve", "lease_api"}
     assert serving == {name for name, called in calls.items() if "end_after_signals" in called}
+
+
+async def test_no_room_keeps_a_cluster_that_is_left(running: Runtime) -> None:
+    await until(lambda: running.clusters["a"].store.connection.state is ConnectionState.LIVE)
+    heard = running._watches["a"]._clock_jumped
+    assert heard in running.clock.on_jump
+    client = running.clusters["a"].client
+    assert client is not None
+    await running.leave_cluster("a")
+    await until(lambda: not running.recorder._sources)
+    assert heard not in running.clock.on_jump
+    assert running.clock.on_sleep == []
+    rooms = (running.clusters, running._watches, running.publisher.hubs, running.deletions)
+    assert [len(one) for one in (*rooms, running.incidents, running.overrides._trackers)] == [0] * 6
+    assert [task for task in asyncio.all_tasks() if task.get_name().endswith(" a")] == []
+    assert client._session._api is None

@@ -118,8 +118,11 @@ def none_near(watched: WatchedCluster, now: datetime) -> Calm:
     text = f"{counted(len(seen), 'election')} renewed since {when(since, now)}."
     tight = sum(_is_tight(watched, lease, now - HOUR) for lease in seen)
     if tight:
-        leaves = "leaves" if tight == 1 else "leave"
-        what = f"{tight:,} of them ran out, or always {leaves} less than a third of the time."
+        leaves, was = ("leaves", "was") if tight == 1 else ("leave", "were")
+        what = (
+            f"{tight:,} of them always {leaves} less than a third of the time, or {was} renewed "
+            "after running out."
+        )
         return Calm("No near miss", f"{text} {what}", "i-clock")
     unseen = sum(not watched.renewals.follows(lease.key) for lease in seen)
     if unseen:

@@ -46,6 +46,7 @@ from leases.domain.figures import (
     Statistics,
     Totals,
     statistics,
+    watched_seconds,
 )
 from leases.domain.lease import ObjectName
 from leases.domain.terms import Gap, Life, Term
@@ -53,7 +54,7 @@ from leases.domain.watched_times import UnwatchedTime
 from leases.history.lease_figures import Stretch, figures_of
 from leases.history.lease_figures import read_stretch as read_stretch_figures
 from leases.history.timeline_lanes import lanes
-from leases.history.watched_spans import unwatched_times
+from leases.history.watched_spans import blind_between, unwatched_times
 from leases.tracking.renewals import SLOT, LongestInterval
 from leases.tracking.tracked_lease import Tracked
 
@@ -69,6 +70,7 @@ class LeasePast(msgspec.Struct, frozen=True, kw_only=True):
     changes: int
     edits: Sequence[datetime]
     blind: tuple[UnwatchedTime, ...]
+    blind_terms: Sequence[Span]  # from the first of its terms on
     statistics: Statistics | None
     totals: Totals
     stretch: Stretch
@@ -96,10 +98,13 @@ def read_past(
         cluster, since=since, until=known or until, now=now, abandoned_after=abandoned_after
     )
     totals, _ = figures_of(stretch, [key])[key]
+    # A term counts with its whole length, and so does what nobody watched before the range.
+    earliest = min([since, *(one.since for one in life.terms)])
+    blind = blind_between(cluster, since=earliest, until=stretch.until, now=now)
     measured = None
     if not bands:
         measured = statistics(
-            life, since=since, until=stretch.until, blind=stretch.blind, held_for=held_for
+            life, since=since, until=stretch.until, blind=blind, held_for=held_for
         )
     return LeasePast(
         shown=shown,
@@ -108,6 +113,7 @@ def read_past(
         changes=found[0].changes if found else 0,
         edits=audit.done_between(cluster, since, until).get(key, ()),
         blind=tuple(unwatched_times(cluster, since=since, until=until, now=now)),
+        blind_terms=blind,
         statistics=measured,
         totals=totals,
         stretch=stretch,
@@ -133,7 +139,7 @@ def past_view(
     spans = [(one.since, one.until) for one in past.blind]
     lane = shapes(past.life, scale, busy=past.busy)
     drawn = shape_views(lane, now, zoom=zoom, end=end, blind=spans)
-    rows = list(_rows(past.life, shown.since, now, end, spans))
+    rows = list(_rows(past.life, shown.since, now, end, past.blind_terms))
     blind = past.stretch.unwatched_seconds
     note, lost = _note(past, now)
     measured = past.statistics if rows or not _unwatched(past) else None
@@ -226,21 +232,27 @@ def _row(
     lost = gap_seconds(gap, now) if gap else 0.0
     unseen = unwatched_in(gap, now, blind) if gap else 0.0
     begun = when(term.since, now)
+    span = (term.since, term.until or end or now)
+    length = (span[1] - span[0]).total_seconds()
+    unwatched = length - watched_seconds([span], blind)
     return {
         "holder": holder_view(term.holder),
         "at": term.since,
         "since": begun if term.began else f"before {begun}",
         "until": until_when(term.until, now, end),
-        "held_for": age(((term.until or end or now) - term.since).total_seconds()),
+        # One that goes on is as long as its row in a list says.
+        "held_for": age(length - (unwatched if term.until else 0.0)),
         "held_since": None if term.until or end else term.since.timestamp(),
         "gap": gap_length(lost, unseen) if lost else "none",
         "gap_is_long": lost - unseen >= LONG_GAP_SECONDS,
         "ended": how_ended(term),
-        "note": ", ".join(_notes(term, now, end)),
+        "note": ", ".join(_notes(term, now, end, unwatched)),
     }
 
 
-def _notes(term: Term, now: datetime, end: datetime | None) -> Iterator[str]:
+def _notes(term: Term, now: datetime, end: datetime | None, unseen: float) -> Iterator[str]:
+    if unseen:
+        yield f"{'' if term.until else 'of that time '}{age(unseen)} not watched"
     if term.gaps:
         lost = sum(((gap.until or end or now) - gap.since).total_seconds() for gap in term.gaps)
         yield f"expired and recovered {counted(len(term.gaps), 'time')}, {age(lost)} in all"

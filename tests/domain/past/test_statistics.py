@@ -47,6 +47,7 @@ def test_a_range_cuts_the_time_without_a_holder_but_not_how_long_a_term_was() ->
 def test_a_term_that_goes_on_is_as_long_as_the_range_shows() -> None:
     assert of(350, 410).longest == 100
     assert of(350, 410, held_for=103.0).longest == 103.0
+    assert of(350, 410, held_for=103.0, blind=[(after(390), after(400))]).longest == 93.0
 
 
 def test_the_same_holder_again_is_no_hand_over_and_another_after_a_deletion_is() -> None:

@@ -139,6 +139,20 @@ def test_a_range_cuts_what_came_before_it(store, operator):
     ]
 
 
+def test_no_length_of_a_term_counts_what_nobody_watched(store, operator):
+    """Not before the range either."""
+    span = {"cluster": "a", "process": "p", "ended": "stopped"}
+    WatchSpan.objects.create(since=ago(300), until=ago(95), **span)
+    WatchSpan.objects.create(since=ago(85), until=ago(50), **span)
+    WatchSpan.objects.create(since=ago(30), until=ago(-1), **span)
+    remember(ChangeType.CREATED, 100, holder="cp-3")
+    remember(ChangeType.TAKEN_OVER, 25, holder="cp-1", previous_holder="cp-3")
+    response = operator.get(HOUR)
+    about = "(45 m 0 s|44 m 59 s)"
+    assert re.fullmatch(about, figures(response)["Longest"])
+    assert re.search(f"{about} .*(30 m 0 s|29 m 59 s) not watched", text_of(response))
+
+
 def test_a_stretch_of_ones_own_is_cut_out_of_the_past(store, operator):
     watched()
     a_story()
