@@ -48,6 +48,7 @@ WRITE_EVERY = 0.25  # seconds from one write to the next while changes keep comi
 RENEWED_PER_WRITE = 200
 RENEWED_EVERY = 2.0  # seconds
 STATE_DELAY = 2.0  # seconds until the progress is written without changes
+LIST_FIRST = 30.0  # seconds for which a large list that is being read holds up the writing
 CLOSING = 1.5  # seconds for `close` to write the rest; the watch replays what is lost
 RETRY_DELAYS = (0.5, 1.0, 2.0, 5.0)
 
@@ -77,6 +78,7 @@ class Recorder:
         self._concluded: dict[str, dict[str, Reviewed]] = {}
         self._reached: dict[str, str | None] = {}
         self._renewed_at: dict[str, float] = {}
+        self._held_up_at: dict[str, float] = {}  # since when a list goes first
         self._leaving: set[str] = set()  # clusters that are watched no longer
         self._wake = asyncio.Event()
         self._closing = asyncio.Event()
@@ -111,6 +113,7 @@ class Recorder:
             kept.pop(cluster, None)
         self._reached.pop(cluster, None)
         self._renewed_at.pop(cluster, None)
+        self._held_up_at.pop(cluster, None)
         self._backlog.lost.pop(cluster, None)
 
     def record(
@@ -173,8 +176,9 @@ class Recorder:
             return
         for source in tuple(self._sources.values()):
             cluster = source.cluster
-            if source.listing() and not (self._closing.is_set() or cluster in self._leaving):
+            if self._waits_for_a_list(source):
                 continue
+            self._held_up_at.pop(cluster, None)
             if not await self._flush_changes(source):
                 return
             while (batch := self._incidents[cluster].take()) is not None:
@@ -182,6 +186,14 @@ class Recorder:
                     return
             if cluster in self._leaving:
                 self._forget(cluster)
+
+    def _waits_for_a_list(self, source: StateSource) -> bool:
+        """A board that cannot keep up lists again and again: its changes do not wait for ever."""
+        if not source.listing() or self._closing.is_set() or source.cluster in self._leaving:
+            return False
+        since = self._held_up_at.setdefault(source.cluster, time.monotonic())
+        is_first = source.resource_version() is None
+        return is_first or time.monotonic() - since < LIST_FIRST
 
     async def _flush_changes(self, source: StateSource) -> bool:
         complete = False

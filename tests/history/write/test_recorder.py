@@ -138,6 +138,21 @@ async def test_a_list_is_written_once_it_is_complete(states):
     await one.close(task)
 
 
+async def test_changes_do_not_wait_for_ever_where_one_list_follows_the_other(states, monkeypatch):
+    one = Recorder()
+    version: list[str | None] = [None]
+    one.add(StateSource("a", states.get, lambda: version[0], lambda: T0, lambda: True))
+    one.record(cluster="a", changes=(a_change(),), changed=(KEY,))
+    monkeypatch.setattr(recorder, "LIST_FIRST", 0.0)
+    await one.flush()
+    assert await in_thread(models.ChangeRecord.objects.count) == 0  # the first list goes first
+    version[0] = "7"
+    await one.flush()
+    assert await in_thread(models.ChangeRecord.objects.count) == 1
+    task = asyncio.create_task(one.run())
+    await one.close(task)
+
+
 async def test_values_that_the_database_refuses_stop_nothing_else(running):
     odd = a_change(1, holder="a\x00b")
     endless = a_change(2, namespace="n" * 300, uid="u" * 300)
