@@ -9,6 +9,7 @@ import sys
 from collections.abc import AsyncIterator, Callable
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from asgiref.sync import sync_to_async
@@ -302,6 +303,11 @@ async def test_pages_show_what_is_wrong_in_any_part(tmp_path, monkeypatch):
     assert hub.problem() is None
     hub.failed("regions", KeyError("x"))
     assert "Parts of open pages of a are not drawn anew." in hub.problem()
+    monkeypatch.setattr(type(running.clock), "says", "The clock jumped.")
+    running.trust.says = "It is in doubt."
+    assert hub.problem().startswith("The clock jumped. It is in doubt. ")
+    running.secrets = SimpleNamespace(says="No Secret may be read.")
+    assert running.secrets.says in hub.problem()
     running.rights._failing = True
     assert rights_watch.PROBLEM in hub.problem()
     monkeypatch.setattr(type(running.recorder), "problem", "History waits.")
