@@ -89,6 +89,7 @@ async def test_changes_that_are_not_listed_get_the_cause_too(how, monkeypatch):
         one.record_incidents("a", [Reviewed(before, T0)])
         await one.flush()
     if how == "killed":
+        await one.in_thread(let_go)
         one = a_recorder()
         one.restore_incidents("a", await in_thread(lambda: open_incidents("a")), set())
     if how == "withdrawn":

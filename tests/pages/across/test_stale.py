@@ -13,6 +13,7 @@ from leases.domain.change import Change, ChangeType
 from leases.domain.kind import Kind
 from leases.domain.lease import Lease, ObjectName
 from leases.domain.watched_times import Connection, ConnectionState
+from leases.models import WatchSpan
 from leases.wire.microtime import format_microtime
 from leases.wire.watch_decoding import Listed
 from tests.support.board import KEY, a_lease
@@ -155,6 +156,7 @@ def test_a_term_is_measured_up_to_what_is_known(heard, operator):
         resource_version="1",
     )  # fmt: skip
     to_row(shown).save()
+    WatchSpan.objects.create(cluster="a", process="p", since=began, until=heard)
     text = words(operator.get(f"/c/a/leases/{KEY}/?range=1h").content.decode())
     assert re.search(r"Longest ?10 m 0 s", text)
     assert f"{when(heard, datetime.now(UTC))} and on" in text
