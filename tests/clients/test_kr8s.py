@@ -19,6 +19,13 @@ pytestmark = [
 ]
 
 
+@pytest.fixture(autouse=True)
+def _authorities_of_the_system(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It reads the file of authorities that the environment names, and refuses an empty one."""
+    for name in ("SSL_CERT_FILE", "SSL_CERT_DIR"):
+        monkeypatch.delenv(name, raising=False)
+
+
 @pytest.fixture
 async def api(kubeconfig: Path, namespace: str) -> AsyncIterator[Any]:
     found = await imported("kr8s.asyncio").api(kubeconfig=str(kubeconfig), namespace=namespace)

@@ -328,6 +328,7 @@ def _pasts(now: datetime) -> list[LeasePast]:
         changes=7,
         edits=[now - timedelta(hours=2.5)],
         blind=(UnwatchedTime(since=since, until=now - timedelta(hours=21), ended=None),),
+        blind_terms=((since, now - timedelta(hours=21)),),
         statistics=statistics(life, since=since, until=now),
         totals=totals_in(life, Kind.ELECTION, since=since, until=now),
         stretch=Stretch(
@@ -340,7 +341,14 @@ def _pasts(now: datetime) -> list[LeasePast]:
         ),
     )
     nothing = msgspec.structs.replace(
-        lively, life=fold([]), edits=[], blind=(), changes=12345, statistics=None, totals=Totals()
+        lively,
+        life=fold([]),
+        edits=[],
+        blind=(),
+        blind_terms=(),
+        changes=12345,
+        statistics=None,
+        totals=Totals(),
     )
     return [lively, nothing]
 

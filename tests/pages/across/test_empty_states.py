@@ -76,7 +76,7 @@ def test_a_cluster_without_leases_says_only_that(path, cluster, operator):
     if path == "wall/":
         assert 'class="w-counts unwatched"' in text  # grey: see util.css
     if path == "nodes/":
-        assert 'class="facts unwatched"' in text
+        assert 'class="facts numbers unwatched"' in text
     if path == "":
         assert "No heartbeats are known." in text
 
