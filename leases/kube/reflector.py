@@ -19,6 +19,7 @@ import msgspec
 
 from leases.domain.lease import number_of
 from leases.kube.backoff import Backoff
+from leases.kube.http_session import READ_BUFFER
 from leases.kube.lease_client import LeaseClient
 from leases.kube.open_watch import OpenWatch, Slices, check_not_past
 from leases.wire.status import ApiError, Forbidden, Gone, Unauthorized, Unreachable
@@ -38,62 +39,102 @@ from leases.wire.watch_decoding import (
 
 PACKED = 128  # lines at a time
 REST = 0.1  # seconds between reads while we catch up: kept events go first
+TOO_SLOW = 1.0  # seconds that received data waits; then reading goes on without the following
 FAST = 1  # zlib's level: it packs renewals to a twentieth
+MAX_KEPT = 64 * 1024 * 1024  # bytes, compressed
 
 
 class Ahead:
-    """Keeps the lines of a watch, compressed, until somebody follows it."""
+    """Follows one watch. `read` keeps its lines, compressed, while nobody follows, or too slowly.
+
+    The server cuts a watch that nobody reads.
+    """
 
     def __init__(self, watch: OpenWatch) -> None:
         self._watch = watch
         self._lines = watch.lines()
-        self._waiting: deque[tuple[float, bytes]] = deque()  # (time of reading, lines)
+        self._kept: deque[tuple[float, bytes]] = deque()  # (time of reading, lines)
+        self._bytes = 0  # that are kept
+        self._rest_since: float | None = None  # the rest of what was read last is not followed yet
+        self._came = asyncio.Event()  # something was kept, or nobody reads any more
         self._following = self._followed = False
-        self._reading = asyncio.create_task(self._read())
+        self._reading: asyncio.Task[None] | None = None
 
     def unprocessed_seconds(self) -> float:
-        """Return how many seconds the oldest kept line has waited; 0: none waits."""
-        return time.monotonic() - self._waiting[0][0] if self._waiting else 0.0
+        """Return how many seconds the oldest line has waited that was read ahead; 0: none was."""
+        since = self._kept[0][0] if self._kept else None
+        since = since if self._rest_since is None else self._rest_since
+        return 0.0 if since is None else time.monotonic() - since
+
+    def read(self) -> None:
+        """Read and keep lines from now on, until what is kept was followed."""
+        self._followed = False
+        self._came.clear()
+        self._reading = reading = asyncio.create_task(self._read())
+        reading.add_done_callback(lambda _: self._came.set())
 
     async def follow(self) -> AsyncGenerator[Sequence[WatchEvent], None]:
-        """Yield the kept lines, then new ones. Raises ApiError if the watch broke.
-
-        It keeps reading meanwhile: the server cuts a watch that nobody reads.
-        """
-        self._following = True
-        while self._waiting or not self._reading.done():
-            slices = Slices()
-            while self._waiting:
-                for events in self._watch.events(_unpacked(self._waiting[0][1])):
+        """Yield the kept lines, then new ones. Raises ApiError if the watch broke."""
+        self._following, is_open = True, True
+        while is_open:
+            if self._reading is not None:
+                async with contextlib.aclosing(self._follow_kept(self._reading)) as kept:
+                    async for events in kept:
+                        yield events
+            slices, is_open = Slices(), False
+            async for lines in self._lines:
+                await slices.end()
+                for events in self._watch.events(lines):
+                    waited = self._watch.unprocessed_seconds()
+                    if not is_open and waited > TOO_SLOW:
+                        self._rest_since = time.monotonic() - waited
+                        self.read()
+                        is_open = True
                     yield events
                     await slices.end()
-                self._waiting.popleft()
-            self._followed = True
-            await asyncio.wait([self._reading])
-        await self._reading
-        slices = Slices()
-        async for lines in self._lines:
-            await slices.end()
-            for events in self._watch.events(lines):
-                yield events
-                await slices.end()
+                if is_open:
+                    self._rest_since = None
+                    break
 
     async def close(self) -> None:
-        self._reading.cancel()
-        await asyncio.gather(self._reading, return_exceptions=True)
+        if self._reading is not None:
+            self._reading.cancel()
+            await asyncio.gather(self._reading, return_exceptions=True)
         await self._lines.aclose()
+
+    async def _follow_kept(
+        self, reading: asyncio.Task[None]
+    ) -> AsyncGenerator[Sequence[WatchEvent], None]:
+        slices = Slices()
+        await self._came.wait()
+        while self._kept or not reading.done():
+            while self._kept:
+                for events in self._watch.events(_unpacked(self._kept[0][1])):
+                    yield events
+                    await slices.end()
+                self._bytes -= len(self._kept.popleft()[1])
+            self._followed = True
+            await asyncio.wait([reading])
+        await reading
 
     async def _read(self) -> None:
         while not self._followed:
+            if self._bytes > MAX_KEPT:  # the server cuts the watch, and we list again
+                await asyncio.sleep(REST)
+                continue
             lines = await anext(self._lines, None)
             if lines is None:
                 return
-            slices = Slices()
+            slices, read = Slices(), 0
             for first in range(0, len(lines), PACKED):
                 some = b"\n".join(lines[first : first + PACKED])
-                self._waiting.append((time.monotonic(), zlib.compress(some, FAST)))
+                packed = zlib.compress(some, FAST)
+                self._kept.append((time.monotonic(), packed))
+                self._came.set()
+                self._bytes += len(packed)
+                read += len(some)
                 await slices.end()
-            if self._following:
+            if self._following and read < READ_BUFFER:  # otherwise much data waits already
                 await asyncio.sleep(REST)
 
 
@@ -102,22 +143,14 @@ def _unpacked(lines: bytes) -> list[bytes]:
 
 
 @contextlib.asynccontextmanager
-async def watch_ahead(
-    client: LeaseClient, since: str, *, timeout_seconds: int, known: Container[int]
-) -> AsyncIterator[Ahead | None]:
-    """Open a watch and read it from now on. None: it cannot be opened; a later try will say why."""
-    async with contextlib.AsyncExitStack() as stack:
-        try:
-            watch = await stack.enter_async_context(
-                client.open_watch(since, timeout_seconds=timeout_seconds, known=known)
-            )
-        except ApiError as error:
-            logger.info("cannot watch while the list is read: %s", error)
-            yield None
-            return
+async def opened(client: LeaseClient, since: str, known: Container[int]) -> AsyncIterator[Ahead]:
+    """Open a watch. Raises ApiError if it cannot be opened."""
+    async with client.open_watch(since, timeout_seconds=_lasting(), known=known) as watch:
         ahead = Ahead(watch)
-        stack.push_async_callback(ahead.close)
-        yield ahead
+        try:
+            yield ahead
+        finally:
+            await ahead.close()
 
 
 logger = logging.getLogger(__name__)
@@ -184,7 +217,7 @@ class _Reflection:
         self._ours = False
         self._reason = "start"
         self.connected = False
-        self._ahead: Ahead | None = None  # the watch, if it was opened before the list was complete
+        self._ahead: Ahead | None = None  # the watch; it may be opened before the list is complete
         self.version = ""  # empty: list first
 
     async def catch_up(
@@ -225,14 +258,13 @@ class _Reflection:
                             yield event
                     age = time.monotonic() - came
                 if not begun and isinstance(page, ListPage):
-                    self._ahead = await stack.enter_async_context(
-                        watch_ahead(
-                            self._client,
-                            page.resource_version,
-                            timeout_seconds=_lasting(),
-                            known=self._known,
+                    try:
+                        self._ahead = await stack.enter_async_context(
+                            opened(self._client, page.resource_version, self._known)
                         )
-                    )
+                        self._ahead.read()
+                    except ApiError as error:  # a later try will say why
+                        logger.info("cannot watch while the list is read: %s", error)
                 begun = True
                 if isinstance(page, Listed):
                     self.version = page.resource_version
@@ -263,13 +295,13 @@ class _Reflection:
             async with contextlib.aclosing(self._ahead.follow()) as readings:
                 yield readings
             return
-        loop = asyncio.get_running_loop()
-        opened = loop.time()
-        async with self._client.watch(
-            self.version, timeout_seconds=_lasting(), known=self._known
-        ) as readings:
+        began = time.monotonic()
+        async with (
+            opened(self._client, self.version, self._known) as self._ahead,
+            contextlib.aclosing(self._ahead.follow()) as readings,
+        ):
             yield readings
-        if loop.time() - opened < self._client.limits.short:
+        if time.monotonic() - began < self._client.limits.short:
             sentence = f"{self._client.host} ended the watch as soon as it was open."
             raise Unreachable(sentence)
 

@@ -281,7 +281,9 @@ class ClusterState:
         return row
 
     def advance(self, row: Row, lease: Lease, seen: Observation, step: Step) -> None:
-        if not seen.inferred:
+        if seen.inferred:
+            self._turn_observed(row, seen, step)
+        else:
             at, sure = written_at(row.tracked, lease, seen)
             if sure:
                 self.turn(row, seen.now, by=at, step=step)
@@ -304,6 +306,7 @@ class ClusterState:
     def relist(self, row: Row, lease: Lease, at: datetime, step: Step) -> None:
         """Apply a later write of a known uid that a list shows."""
         seen = self.blind_times.listing(at, row.newest, remembered=row.remembered)
+        self._turn_observed(row, seen, step)
         tracked = listed_renewed(row.tracked, lease, seen) if row.outlook.plain else None
         if tracked is None:
             self.advance(row, lease, seen, step)
@@ -399,6 +402,15 @@ class ClusterState:
             row.changed_at = change.at
         self._arm(row)
         return True
+
+    def _turn_observed(self, row: Row, seen: Observation, step: Step) -> None:
+        """Change what was due before we lost sight: many that are due at once are judged late."""
+        until, since = self.blind_times.known_until, seen.since
+        if until is None or since is None or row.armed is None:
+            return
+        by = min(until, since)
+        if row.armed <= by:
+            self.turn(row, seen.now, by=by, step=step)
 
     def _arm(self, row: Row, at: datetime | None = None) -> None:
         """Set the alarm for `at`, or for the earliest possible change by time alone."""

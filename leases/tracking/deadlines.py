@@ -104,6 +104,11 @@ class BlindTimes:
         if missed.since is not None:
             self.watched_since = max(self.watched_since, missed.until)
 
+    @property
+    def known_until(self) -> datetime | None:
+        """Until when we observed everything; None: we never did."""
+        return self.behind or self.heard
+
     def lost(self, since: datetime) -> None:
         """Nothing has been observed since then."""
         if self.behind is None:
@@ -129,7 +134,7 @@ class BlindTimes:
 
     def listed(self, at: datetime, *, as_of: datetime) -> None:
         """A list makes everything known again. Its first page may be older than its last."""
-        self._blind = (self.behind or self.heard, at)
+        self._blind = (self.known_until, at)
         self.heard, self.behind = at, as_of if as_of < at else None
 
     def event(
@@ -157,13 +162,14 @@ class BlindTimes:
         self, now: datetime, newest: datetime | None, *, remembered: bool = False
     ) -> Observation:
         """Return how a Lease in a list was observed."""
-        since = _later(self.behind or self.heard, newest, now)
+        since = _later(self.known_until, newest, now)
         return Observation(now=now, since=since, inferred=True, listed=True, remembered=remembered)
 
     def unseen_since(self, known: Tracked, now: datetime) -> datetime | None:
         """Return the start of the blind time in which a Lease expired; None: it was observed.
 
-        It was not observed either if the wall clock jumped since the renewal.
+        It was observed if it ran out before we lost sight, however late we judge it. It was not if
+        the wall clock jumped since the renewal.
         """
         blind = self._blind
         if self.behind is not None and now - self.behind > BRIEF:
@@ -172,9 +178,10 @@ class BlindTimes:
         runs_out = known.runs_out_at if blind or across else None
         if runs_out is None:
             return None
-        if blind is None or runs_out > blind[1]:
+        lost = None if blind is None else blind[0]
+        if blind is None or runs_out > blind[1] or (lost is not None and runs_out <= lost):
             return min(self._jumped, runs_out) if self._jumped is not None and across else None
-        since = blind[0] or known.lease.metadata.creation_timestamp or runs_out
+        since = lost or known.lease.metadata.creation_timestamp or runs_out
         return min(since, runs_out)
 
 

@@ -14,7 +14,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import msgspec
 
-End = Literal["clean", "cut", "reset", "hang"]
+End = Literal["clean", "cut", "reset", "hang", "open"]
 Reply = Callable[["Connection"], Awaitable[None]]
 
 
@@ -152,7 +152,8 @@ def listing(*leases: dict[str, Any], version: str = "100", next_page: str = "") 
 def stream(*parts: bytes, end: End = "clean") -> Reply:
     """A watch that sends each part as a chunk of its own, then ends in this way.
 
-    clean: the final chunk; cut: the connection ends without it; reset: RST; hang: open, silent.
+    clean: the final chunk; cut: the connection ends without it; reset: RST; hang: open, silent;
+    open: whoever called goes on.
     """
 
     async def reply(connection: Connection) -> None:

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 
+import pytest
+
+from leases.kube import reflector
+from leases.kube.backoff import Backoff
 from leases.kube.http_session import READ_BUFFER
 from leases.kube.lease_client import LeaseClient
-from tests.support.following import LIMIT
-from tests.support.scripted_api import ScriptedServer, modified, stream
+from leases.wire.watch_decoding import Arrived
+from tests.support.following import LIMIT, each
+from tests.support.scripted_api import Connection, ScriptedServer, listing, modified, stream
 
 OLD = 0.3  # seconds
 LONG = "holder-" + "x" * 2000
@@ -45,3 +51,36 @@ async def test_nothing_is_unprocessed_while_nothing_comes(
                 await asyncio.sleep(0)
         more.cancel()
         await asyncio.gather(more, return_exceptions=True)
+
+
+async def test_the_watch_is_read_while_its_events_are_followed_slowly(
+    cluster: ScriptedServer,
+    client: LeaseClient,
+    backoff: Backoff,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The API server cuts a watch that nobody reads, and then forgets its events."""
+    monkeypatch.setattr(reflector, "TOO_SLOW", -1.0)
+    lines = [modified("a", version=101 + number, holder=LONG) for number in range(20 * MANY)]
+    sent = asyncio.Event()
+
+    async def reply(connection: Connection) -> None:
+        await stream(b"".join(lines), end="open")(connection)
+        sent.set()
+        await connection.hang()
+
+    cluster.script("list", listing(version="100"))
+    cluster.script("watch", reply)
+    followed: list[str] = []
+    async with (
+        asyncio.timeout(LIMIT),
+        contextlib.aclosing(reflector.reflect(client, since=None, backoff=backoff)) as events,
+    ):
+        async for event in events:
+            if isinstance(event, Arrived):
+                followed += [one.resource_version for one in each(event)]
+            if len(followed) > MANY:
+                await sent.wait()
+            if len(followed) == len(lines):
+                break
+    assert followed == [str(101 + number) for number in range(len(lines))]

@@ -66,3 +66,23 @@ async def test_a_list_after_a_break_is_compared_with_what_was_known(watched: Wat
     watched.at(62)
     assert watched.changes == ["created", "taken_over"]
     assert watched.tracker.resource_version == "41"
+
+
+async def test_what_ran_out_before_the_watch_broke_was_observed_however_late_we_judge_it(
+    watched: Watched,
+) -> None:
+    names = [f"node-{number}" for number in range(500)]  # more than one check judges
+    watched.live(*[lease(name=name, uid=name) for name in names], lease(name="other", uid="o"))
+    watched.at(
+        16, Applied(lease(name="other", uid="o", renewed=16, version=2)), Disconnected("410")
+    )
+    assert watched.changes.count("expired") < len(names)
+    back = [lease(name=name, uid=name, renewed=59, version=3) for name in names]
+    other = lease(name="other", uid="o", renewed=59, version=3)
+    watched.at(60, Listed((*back, other), "4"), Connected())
+    changes = [change for update in watched.updates for change in update.changes]
+    expired = [one for one in changes if one.change == "expired" and one.name != "other"]
+    assert sorted(one.name for one in expired) == sorted(names)
+    assert {(one.at, one.inferred) for one in expired} == {(after(15), False)}
+    recovered = [one.name for one in changes if one.change == "recovered" and one.name != "other"]
+    assert sorted(recovered) == sorted(names)
