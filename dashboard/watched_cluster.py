@@ -18,6 +18,8 @@ from leases.domain.phase import Phase
 from leases.domain.steady_clock import Jump, moved
 from leases.domain.watched_times import Connection, ConnectionState
 from leases.kube.cluster_source import SourceKind
+from leases.kube.evidence import EvidenceReader
+from leases.kube.holder_pods import HolderPods
 from leases.kube.lease_client import LeaseClient
 from leases.tracking.counters import Counters
 from leases.tracking.renewals import RenewalLog
@@ -60,6 +62,8 @@ class WatchedCluster:
         self.client: LeaseClient | None = None
         self.questions = asyncio.Semaphore(QUESTIONS)
         self.renewals = RenewalLog()
+        self._evidence: tuple[LeaseClient, EvidenceReader] | None = None
+        self.pods = HolderPods(lambda: self.evidence, clock.now)
 
     async def look_at_renewals(self, now: datetime) -> None:
         """Remember how regularly all but heartbeats are renewed, and those that a page shows."""
@@ -101,6 +105,16 @@ class WatchedCluster:
             detail = self.store.connection.detail
             raise Unreachable(f"{self.name} is not connected. {detail}".strip())
         return self.client
+
+    @property
+    def evidence(self) -> EvidenceReader:
+        """Asks about Pods, Nodes and Events, for causes and for pages at one pace. Raises
+        Unreachable while there is no client.
+        """
+        client = self.writer
+        if self._evidence is None or self._evidence[0] is not client:
+            self._evidence = (client, EvidenceReader(client, clock.now))
+        return self._evidence[1]
 
     def writer_for(self, user: AbstractBaseUser | AnonymousUser) -> LeaseClient:
         """The client for a write by this person. Raises Unreachable while there is none."""

@@ -6,10 +6,13 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from dashboard.parts.holder_place import SECONDS
 from dashboard.watched_cluster import WatchedCluster
 from leases.domain.election import Candidate
+from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
-from leases.kube.kube_objects import HolderPlace, KubeEvent, newest_events, place_of
+from leases.kube.holder_pods import HolderPlace
+from leases.kube.kube_objects import KubeEvent, newest_events
 from leases.kube.lease_client import candidates_of
 from leases.wire.status import ApiError, Forbidden, NotFound, Unauthorized
 
@@ -31,7 +34,7 @@ class ClusterAnswers(msgspec.Struct, frozen=True, kw_only=True):
     managed: list[dict[str, Any]] | NoAnswer
     events: tuple[KubeEvent, ...] | NoAnswer
     candidates: tuple[Candidate, ...] | NoAnswer | None
-    place: HolderPlace | NoAnswer | None = None  # where the holder runs
+    place: HolderPlace | None = None  # where the holder runs; None: there is no holder
 
 
 async def ask(cluster: WatchedCluster, key: ObjectName) -> ClusterAnswers:
@@ -46,7 +49,7 @@ async def ask(cluster: WatchedCluster, key: ObjectName) -> ClusterAnswers:
                 "list",
                 "leasecandidates",
             ),
-            _answer(lambda: _place(cluster, key), "Pods and Nodes", "get", "pods and nodes"),
+            _place(cluster, key),
         )
     return ClusterAnswers(managed=managed, events=events, candidates=candidates, place=place)
 
@@ -57,10 +60,10 @@ async def _events(cluster: WatchedCluster, key: ObjectName) -> tuple[KubeEvent, 
 
 async def _place(cluster: WatchedCluster, key: ObjectName) -> HolderPlace | None:
     tracked = cluster.store.get(key)
-    holder = tracked.lease.holder if tracked else None
-    if holder is None:
+    if tracked is None or tracked.holder is None:
         return None
-    return await place_of(cluster.writer, key.namespace, holder, within=WITHIN)
+    is_node = tracked.kind is Kind.HEARTBEAT
+    return await cluster.pods.place_of(key, tracked.holder, is_node=is_node, within=SECONDS)
 
 
 async def _managed(cluster: WatchedCluster, key: ObjectName) -> list[dict[str, Any]] | NoAnswer:

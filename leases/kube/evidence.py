@@ -66,7 +66,8 @@ def pod_fact(pod: kube_objects.Pod, key: ObjectName, read_at: datetime) -> PodFa
     meta, containers = pod.metadata, pod.status.container_statuses or ()
     labels = meta.labels or {}
     owner = next((one for one in meta.owner_references or () if one.controller), None)
-    ended = max(_ends(containers), key=lambda end: end.finished_at or _NEVER, default=None)
+    last = max(_ends(containers), key=lambda one: one[1].finished_at or _NEVER, default=None)
+    container, ended = last or (None, None)
     ready = pod.ready
     return PodFact(
         key=key,
@@ -90,6 +91,8 @@ def pod_fact(pod: kube_objects.Pod, key: ObjectName, read_at: datetime) -> PodFa
         ready="" if ready is None else _clip(ready.status),
         ready_since=None if ready is None else ready.last_transition_time,
         disrupted=_disruption(pod),
+        container=_clip(container.name if container is not None else pod.usual_container),
+        ran_before=container is not None and container.has_ended_before,
     )
 
 
@@ -124,11 +127,11 @@ def event_fact(event: kube_objects.KubeEvent, kind: str, key: ObjectName) -> Eve
 
 def _ends(
     containers: tuple[kube_objects.ContainerStatus, ...],
-) -> Iterator[kube_objects.Terminated]:
+) -> Iterator[tuple[kube_objects.ContainerStatus, kube_objects.Terminated]]:
     for one in containers:
         for state in (one.state, one.last_state):
             if state is not None and state.terminated is not None:
-                yield state.terminated
+                yield one, state.terminated
 
 
 def _starts(containers: tuple[kube_objects.ContainerStatus, ...]) -> Iterator[datetime]:
@@ -196,7 +199,7 @@ class EvidenceReader:
         if not asked:
             return []
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(self._answer(question)) for question in asked]
+            tasks = [group.create_task(self.ask(question)) for question in asked]
             _, late = await asyncio.wait(tasks, timeout=self._answer_within)
             for task in late:
                 task.cancel()
@@ -213,7 +216,8 @@ class EvidenceReader:
             logger.warning("no evidence for %d of %d questions: %s", unanswered, asked, cause)
         self._failing = bool(unanswered)
 
-    async def _answer(self, question: Question) -> list[Fact] | ApiError:
+    async def ask(self, question: Question) -> list[Fact] | ApiError:
+        """Return what the cluster says to one question; an error if it does not."""
         place = (question.source, question.key.namespace)
         while (known := self._known(place)) is None:
             async with self._pace.turn():

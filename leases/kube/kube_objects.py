@@ -6,16 +6,15 @@ A Node object has 10 to 30 kB, mostly names of images; its table row and metadat
 that.
 """
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
 from leases.domain import lease
-from leases.domain.holder_identity import split_holder
 from leases.kube.lease_client import PAGE, LeaseClient, segment
-from leases.wire.status import Forbidden, Gone, NotFound
+from leases.wire.status import Gone
 
 # Neither a Pod (etcd takes 1.5 MiB) nor a page of Events comes near it.
 MAX_BODY = 4 * 1024 * 1024
@@ -67,13 +66,24 @@ class ContainerState(msgspec.Struct, frozen=True):
 
 
 class ContainerStatus(msgspec.Struct, frozen=True, rename="camel"):
+    name: str = ""
     restart_count: int = 0
     state: ContainerState | None = None
     last_state: ContainerState | None = None
 
+    @property
+    def has_ended_before(self) -> bool:
+        """Whether it ended and was started anew, or is to be: `kubectl logs --previous` has it."""
+        return self.last_state is not None and self.last_state.terminated is not None
+
+
+class Container(msgspec.Struct, frozen=True):
+    name: str = ""
+
 
 class PodSpec(msgspec.Struct, frozen=True, rename="camel"):
     node_name: str = ""
+    containers: tuple[Container, ...] | None = None
 
 
 class PodStatus(msgspec.Struct, frozen=True, rename="camel"):
@@ -92,6 +102,12 @@ class Pod(msgspec.Struct, frozen=True):
     def ready(self) -> Condition | None:
         """The condition Ready, if its kubelet ever reported one."""
         return next((one for one in self.status.conditions or () if one.type == "Ready"), None)
+
+    @property
+    def usual_container(self) -> str:
+        """The container that kubectl takes if nobody names one."""
+        named = (self.metadata.annotations or {}).get("kubectl.kubernetes.io/default-container")
+        return named or next((one.name for one in self.spec.containers or ()), "")
 
 
 class NodeSpec(msgspec.Struct, frozen=True):
@@ -212,49 +228,6 @@ async def newest_events(
             break
     found.sort(key=lambda one: one.at.timestamp() if one.at else 0.0, reverse=True)
     return tuple(found[:count])
-
-
-T = TypeVar("T")
-
-
-class HolderPlace(msgspec.Struct, frozen=True):
-    """`pod` and `node` are names, or "" where the cluster shows none."""
-
-    pod: str = ""
-    phase: str = ""
-    node: str = ""
-    node_ready: bool | None = None
-
-
-async def place_of(
-    client: LeaseClient, namespace: str, identity: str, *, within: float
-) -> HolderPlace | None:
-    """Return where the holder runs; None if the cluster shows neither Pod nor Node of that name.
-
-    The Pod is looked for in the namespace of the Lease. `within` is the limit of each request in
-    seconds. Raises ApiError, but not for what the cluster does not serve or forbids.
-    """
-    host = split_holder(identity).host or identity
-    pod = await _unless_refused(read_pod(client, lease.ObjectName(namespace, host), within=within))
-    name = host if pod is None else pod.spec.node_name
-    node = None
-    if name:
-        node = await _unless_refused(read_node(client, name, within=within))
-    if pod is None and node is None:
-        return None
-    return HolderPlace(
-        pod="" if pod is None else host,
-        phase="" if pod is None else pod.status.phase,
-        node=name,
-        node_ready=None if node is None else node.ready is not None and node.ready.status == "True",
-    )
-
-
-async def _unless_refused(reading: Awaitable[T]) -> T | None:
-    try:
-        return await reading
-    except (Forbidden, NotFound):
-        return None
 
 
 NODES_PATH = "/api/v1/nodes"

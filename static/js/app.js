@@ -10,13 +10,18 @@ import { showConnection } from "leaseboard/connection";
 import { startPause } from "leaseboard/feed";
 import { afterDrawing } from "leaseboard/shared_regions";
 
-for (const control of document.querySelectorAll("[data-js]")) control.hidden = false;
+function enable(within) {
+  for (const control of within.querySelectorAll("[data-js]")) control.hidden = false;
+}
+
+enable(document);
 scan();
 startPause();
 const url = document.body.dataset.liveUrl;
 const live = url && startLive(url, showConnection);
 afterDrawing(() => live?.show()); // the drawing may be older than the last frame
 document.addEventListener("htmx:afterSettle", ({ target }) => {
+  enable(target);
   scan(target);
   live?.show();
 });

@@ -39,6 +39,7 @@ from dashboard.parts.lease_row import row_view, wall_tile
 from dashboard.parts.names import HUES, HolderView
 from dashboard.parts.node_summary import GroupLine, Join, NodesView, beat_view
 from dashboard.parts.time_range import TimeRange
+from leases.domain.cause.facts import NodeFact, PodFact, Question, RefusedSource
 from leases.domain.change import Change, ChangeType
 from leases.domain.election import Candidate, CandidateSpec
 from leases.domain.figures import (
@@ -56,12 +57,15 @@ from leases.domain.terms import fold
 from leases.domain.watched_times import Connection, ConnectionState, UnwatchedTime
 from leases.history.lease_figures import Stretch
 from leases.history.states_as_of import EndedTerms
-from leases.kube.kube_objects import HolderPlace, KubeEvent
+from leases.kube.cluster_source import ClusterSource, SourceKind
+from leases.kube.holder_pods import HolderPlace, Reading
+from leases.kube.kube_objects import KubeEvent
 from leases.tracking.renewals import LongestInterval
 from leases.tracking.tracked_lease import Lasting, Tracked
 
 POD = "ingress-nginx-controller-59d4c9cf7d-l4xvb"
 OTHER_POD = "ingress-nginx-controller-59d4c9cf7d-9tqqs"
+EMBEDDED = ClusterSource(SourceKind.EMBEDDED)
 PROCESS = "cp-1_8c2e41f0-5b1d-4f0e-9a57-2d9a3c1b7e44"
 # Seconds since the renewal, of a Lease of 15 s that is renewed every 2 s.
 AGES = {Phase.HELD: 1.2, Phase.LATE: 9.1, Phase.EXPIRED: 44.0, Phase.VACANT: 44.0}
@@ -267,7 +271,7 @@ def lease_samples(cluster: str, now: datetime) -> dict[str, Any]:
             renewals_view(one, tuple(_interval(*pair, now) for pair in reversed(pairs)), now)
             for one, pairs in charts
         ],
-        "answers": [asked_view(asked, held.lease, now) for asked in _answers(now)],
+        "answers": [asked_view(asked, held.lease, EMBEDDED, now) for asked in _answers(now)],
         "holder_rows": _holder_rows(cluster, now),
         "named": {"name": cluster},
         "verdict": _verdict(held.lease),
@@ -398,11 +402,25 @@ def _answers(now: datetime) -> list[ClusterAnswers]:
             managed=[managed],
             events=(warned, event),
             candidates=candidates,
-            place=HolderPlace("scheduler-0", "Running", "cp-1", node_ready=False),
+            place=_place(now),
         ),
         ClusterAnswers(managed=[], events=(), candidates=None),
         ClusterAnswers(managed=ill, events=refused, candidates=ill),
     ]
+
+
+def _place(now: datetime) -> HolderPlace:
+    """A Pod that crashes on a node that is not ready; its Events may not be read."""
+    key = ObjectName("kube-system", "scheduler-0")
+    pod = PodFact(
+        key=key, read_at=now, node="cp-1", phase="Running", restarts=4, exit_reason="OOMKilled",
+        exit_code=137, exited_at=now, ran_from=now - timedelta(hours=2), container="main",
+        ran_before=True, waiting="CrashLoopBackOff",
+    )  # fmt: skip
+    node = NodeFact(name="cp-1", read_at=now, ready="Unknown", ready_since=now)
+    refused = RefusedSource(Source.EVENTS, now, "events is forbidden", "kube-system")
+    question = Question(Source.EVENTS, key, "Pod")
+    return HolderPlace(pod=pod, node=node, unread=((question, Reading(now, (refused,))),))
 
 
 def _holder_rows(cluster: str, now: datetime) -> list[Any]:

@@ -14,19 +14,13 @@ from django.views.decorators.http import require_safe
 from dashboard import clock
 from dashboard.access.guards import check_view, find_cluster
 from dashboard.parts.cluster_questions import ClusterAnswers, NoAnswer, ask
-from dashboard.parts.formatting import age, utc, when
+from dashboard.parts.formatting import when
+from dashboard.parts.holder_place import ClusterTime, PlaceView, cluster_time, place_view
 from dashboard.parts.names import holder_view
 from leases.domain.election import Candidate, CandidateState, ElectionOutcome, elect, standing
 from leases.domain.lease import AwareDatetime, Lease, ObjectName
-from leases.kube.kube_objects import HolderPlace, KubeEvent
-
-
-class ClusterTime(msgspec.Struct, frozen=True):
-    """A time of the cluster, with its age at the moment we asked."""
-
-    text: str
-    at: str
-    ago: str
+from leases.kube.cluster_source import ClusterSource
+from leases.kube.kube_objects import KubeEvent
 
 
 class AskedView(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,7 +32,7 @@ class AskedView(msgspec.Struct, frozen=True, kw_only=True):
     candidates: Sequence[dict[str, Any]] | NoAnswer
     coordinated: bool
     election: ElectionOutcome | None
-    place: HolderPlace | None
+    place: PlaceView | None
 
 
 _SAYS = {
@@ -50,7 +44,9 @@ _SAYS = {
 }
 
 
-def asked_view(asked: ClusterAnswers, lease: Lease | None, now: datetime) -> AskedView:
+def asked_view(
+    asked: ClusterAnswers, lease: Lease | None, source: ClusterSource, now: datetime
+) -> AskedView:
     """Present the answers; `lease` is None if it was deleted."""
     managed, events, candidates = asked.managed, asked.events, asked.candidates or ()
     coordinated = lease is not None and bool(lease.spec.strategy)
@@ -70,15 +66,12 @@ def asked_view(asked: ClusterAnswers, lease: Lease | None, now: datetime) -> Ask
         else [_candidate(one, lease, election, now) for one in candidates],
         coordinated=coordinated,
         election=election,
-        place=asked.place if isinstance(asked.place, HolderPlace) else None,
+        place=None if asked.place is None else place_view(asked.place, source, now),
     )
 
 
 def _moment(moment: datetime | None, now: datetime) -> ClusterTime | None:
-    if moment is None:
-        return None
-    ago = age((now - moment).total_seconds())
-    return ClusterTime(when(moment, now), utc(moment), ago)
+    return None if moment is None else cluster_time(moment, now)
 
 
 def _managers(entries: Sequence[dict[str, Any]], now: datetime) -> Iterator[dict[str, Any]]:
@@ -148,7 +141,7 @@ async def lease_asked(
     context = {
         "namespace": namespace,
         "name": name,
-        "asked": asked_view(asked, lease, clock.now()),
+        "asked": asked_view(asked, lease, watched.source, clock.now()),
     }
     part = request.htmx and not request.htmx.history_restore_request  # type: ignore[attr-defined]
     template = "leases/_asked.html" if part else "leases/asked.html"

@@ -23,7 +23,6 @@ from leases.domain.kind import Kind
 from leases.history.find_incidents import open_incidents, unexplained_changes
 from leases.history.insert_incidents import Reviewed
 from leases.history.recorder import Recorder
-from leases.kube.evidence import EvidenceReader
 from leases.tracking.tracked_lease import Update
 from leases.worker_threads import WorkerThreads
 
@@ -63,7 +62,6 @@ class Incidents:
         self._questions: dict[Question, None] = {}
         self._wake = asyncio.Event()
         self._asked = asyncio.Event()
-        self._reader: EvidenceReader | None = None
         # After a failed review or a clock jump: go on with what is known of the open incidents.
         self.begins_anew = False
         hub.going_on = self.going_on
@@ -146,12 +144,11 @@ class Incidents:
                 del self._questions[question]
             if not self._questions:
                 self._asked.clear()
-            client = self._cluster.client
-            if client is None:
+            if self._cluster.client is None:
                 continue
-            if self._reader is None:
-                self._reader = EvidenceReader(client, self._clock)
-            self._facts += await self._reader.answer(some)
+            facts = await self._cluster.evidence.answer(some)
+            self._facts += facts
+            self._cluster.pods.learn(facts)
             self._wake.set()
 
     async def _read_updates(self) -> None:

@@ -43,6 +43,8 @@ class PodFact(msgspec.Struct, frozen=True, kw_only=True):
     ready: str = ""  # of the condition Ready: True, False or Unknown
     ready_since: datetime | None = None  # its lastTransitionTime
     disrupted: str = ""  # reason of the condition DisruptionTarget, such as EvictionByEvictionAPI
+    container: str = ""  # whose log tells most: the one that ended last, else the usual one
+    ran_before: bool = False  # it ended and was started anew, so there is a log of before
 
 
 class NodeFact(msgspec.Struct, frozen=True, kw_only=True):

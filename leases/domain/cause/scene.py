@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import msgspec
 
-from leases.domain.cause.clue import Episode
+from leases.domain.cause.clue import Contender, Episode
 from leases.domain.cause.facts import (
     Break,
     EventFact,
@@ -181,8 +181,13 @@ def _asks_to_stop(event: EventFact) -> bool:
 
 def pods_of(episode: Episode, known: Knowledge) -> list[PodFact]:
     """Return the readings of the loser's Pod, oldest first."""
+    return _readings(pod_keys(episode), known)
+
+
+def _readings(keys: list[ObjectName], known: Knowledge) -> list[PodFact]:
+    """Return those of the first of these Pods that was there."""
     found: list[PodFact] = []
-    for key in pod_keys(episode):
+    for key in keys:
         readings = known.pods(key.name, key.namespace)
         if any(not one.gone for one in readings):
             return readings
@@ -191,14 +196,18 @@ def pods_of(episode: Episode, known: Knowledge) -> list[PodFact]:
 
 
 def pod_keys(episode: Episode) -> list[ObjectName]:
-    """Return the names that the loser's Pod may have: its host's, or a static Pod's."""
+    """Return the names that the loser's Pod may have."""
     loser = episode.loser
     if loser is None or episode.kind is Kind.HEARTBEAT:
         return []
-    namespace = episode.key.namespace
-    keys = [ObjectName(namespace, loser.host)]
-    if not loser.is_pod and namespace == STATIC_NAMESPACE:
-        keys.append(ObjectName(namespace, f"{episode.key.name}-{loser.host}"))
+    return pod_keys_of(episode.key, loser)
+
+
+def pod_keys_of(lease: ObjectName, holder: Contender) -> list[ObjectName]:
+    """Return the names that a holder's Pod may have: its host's, or a static Pod's."""
+    keys = [ObjectName(lease.namespace, holder.host)]
+    if not holder.is_pod and lease.namespace == STATIC_NAMESPACE:
+        keys.append(ObjectName(lease.namespace, f"{lease.name}-{holder.host}"))
     return keys
 
 
@@ -218,18 +227,27 @@ def set_neighbours(scene: Scene) -> list[ObjectName]:
 
 def node_of(episode: Episode, known: Knowledge) -> str:
     """Return the node where the loser ran, if anything names it."""
-    loser = episode.loser
     if episode.kind is Kind.HEARTBEAT:
         return episode.key.name
-    if loser is None:
+    return "" if episode.loser is None else node_of_holder(episode.key, episode.loser, known)
+
+
+def node_of_holder(
+    lease: ObjectName, holder: Contender, known: Knowledge, *, lives: bool = False
+) -> str:
+    """Return the node where a holder runs or ran, if anything names it: its Lease is lost with it.
+
+    Causes and the Holders page ask it alike. `lives`: a newer Pod of the same name is the holder's.
+    """
+    pods = _readings(pod_keys_of(lease, holder), known)
+    if lives and pods and pods[-1].gone:
         return ""
-    pods = pods_of(episode, known)
-    named = next((one.node for one in pods if one.node), "")
+    named = next((one.node for one in (reversed(pods) if lives else pods) if one.node), "")
     if named:
         return named
-    if any(not one.gone for one in known.nodes(loser.host)):
-        return loser.host
-    return node_of_events(known.events("Pod", loser.host))
+    if any(not one.gone for one in known.nodes(holder.host)):
+        return holder.host
+    return node_of_events(known.events("Pod", holder.host))
 
 
 def _stem(replica_set: str) -> str:

@@ -7,24 +7,30 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from asgiref.sync import sync_to_async
+from django.conf import settings
 from django.test import AsyncClient
 
 from dashboard.pages.lease.events_and_candidates import asked_view
 from dashboard.parts import cluster_questions
+from dashboard.parts.holder_place import place_view
 from leases.apiserver.resources import CLE_GATE
 from leases.apiserver.serving import LeaseApiServer
+from leases.domain.cause.facts import PodFact
 from leases.domain.lease import ObjectName
+from leases.kube import holder_pods
 from leases.kube.cluster_source import parse_source
 from leases.kube.connect import connect
+from leases.kube.holder_pods import HolderPlace
 from leases.wire.microtime import format_microtime
 from tests.support.api_client import LeaseApi
-from tests.support.board import fill, member
+from tests.support.board import a_lease, fill, member
 from tests.support.scripted_api import ScriptedServer, answer, silence, status
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 KEY = ObjectName("default", "story")
 PATH = f"/c/a/leases/{KEY}/asked/"
+EMBEDDED = parse_source("embedded")
 HTMX = {"HX-Request": "true"}
 CANDIDATES = "/apis/coordination.k8s.io/v1beta1/namespaces/default/leasecandidates"
 
@@ -85,31 +91,73 @@ async def test_the_part_lists_candidates_the_expected_winner_and_the_writers(clu
     assert "It has the oldest emulation version, 1.35.0." in shown
     assert re.search(r"cp-1 holds .* cp-2 preferred should win", shown)
     assert "There are none. Kubernetes keeps an Event for an hour by default." in shown
-    assert "Where the holder runs" not in shown
+    assert "There is no Pod cp-1 in default: the holder runs in another namespace" in shown
     assert "holderIdentity, leaseDurationSeconds, preferredHolder, renewTime, strategy" in shown
 
 
-async def test_the_part_says_where_the_holder_runs_and_what_it_recorded(
-    cluster, operator, tmp_path
+CRASHED = {
+    "reason": "OOMKilled", "exitCode": 137, "startedAt": "2026-11-20T09:00:00Z",
+    "finishedAt": "2026-11-20T11:00:00Z",
+}  # fmt: skip
+CRASHES = {
+    "name": "main",
+    "restartCount": 4,
+    "state": {"waiting": {"reason": "CrashLoopBackOff"}},
+    "lastState": {"terminated": CRASHED},
+}
+KILLED = {
+    "involvedObject": {"kind": "Pod", "namespace": "default", "name": "cp-1"},
+    "reason": "BackOff", "message": "Back-off restarting main", "count": 3,
+    "lastTimestamp": "2026-11-20T11:00:01Z", "source": {"component": "kubelet"},
+}  # fmt: skip
+
+
+async def test_the_part_leads_to_the_pod_its_events_and_its_log(
+    cluster, operator, tmp_path, monkeypatch
 ):
     api = LeaseApi(tmp_path / "kubeconfig")
+    monkeypatch.setattr(holder_pods, "FRESH", 0.0)
 
-    async def post(path, **body):
-        await sync_to_async(api.send)("POST", path, {"metadata": {"name": "cp-1"}, **body})
+    async def send(method, path, **body):
+        kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
+        await sync_to_async(api.send)(method, f"/api/v1/{path}", body, kind)
 
     async def shown():
         return text_of(await operator.get(PATH, headers=HTMX))
 
     ready = {"conditions": [{"type": "Ready", "status": "True"}]}
-    await post("/api/v1/nodes", status=ready)
-    assert "Where the holder runs as of" in await shown()
-    assert "Node cp-1 is ready." in await shown()
-    await post("/api/v1/namespaces/default/pods", spec={"nodeName": "node-7"})
-    assert re.search(r"Pod cp-1 is Pending\. Its Node is node-7 ?\.", await shown())
+    await send("POST", "nodes", metadata={"name": "cp-1"}, status=ready)
+    assert re.search(r"Where the holder runs as of \d\d:\d\d:\d\d Node cp-1, ready", await shown())
+    containers = [{"name": name, "image": "demo:1"} for name in ("side", "main")]
+    spec = {"nodeName": "node-7", "containers": containers}
+    await send("POST", "namespaces/default/pods", metadata={"name": "cp-1"}, spec=spec)
+    found = await shown()
+    assert "Pod default/cp-1 State is Pending Restarts 0 Node node-7" in found
+    kubeconfig = f"{settings.LEASEBOARD.data.name}/kubeconfig"
+    log = f"kubectl --kubeconfig {kubeconfig} --namespace default logs cp-1 --container"
+    assert f"The log {log} side --tail 100" in found
+    assert "There are no Events of this Pod, as of" in found
+    status = {"phase": "Running", "containerStatuses": [CRASHES]}
+    await send("PATCH", "namespaces/default/pods/cp-1/status", status=status)
+    await send("POST", "namespaces/default/events", metadata={"name": "cp-1.1"}, **KILLED)
+    found = await shown()
+    assert "waits: CrashLoopBackOff Restarts 4" in found
+    assert re.search(r"OOMKilled, exit code 137, at .*11:00:00, after 2 h 0 m", found)
+    assert f"{log} main --previous" in found
+    assert re.search(r"11:00:01 BackOff Back-off restarting main by kubelet 3 times", found)
     about = {"kind": "Lease", "namespace": "default", "name": "story"}
     event = {"involvedObject": about, "reason": "LeaderElection", "message": "cp-1 became leader"}
-    await post("/api/v1/namespaces/default/events", **event)
+    await send("POST", "namespaces/default/events", metadata={"name": "story.1"}, **event)
     assert "LeaderElection cp-1 became leader" in await shown()
+
+
+def test_the_log_is_asked_for_in_the_context_that_the_cluster_was_named_by():
+    pod = PodFact(key=KEY, read_at=datetime.now(UTC), container="main", phase="Running")
+    source = parse_source("context:of the team")
+    ((_, command),) = place_view(HolderPlace(pod=pod), source, datetime.now(UTC)).logs
+    assert command == (
+        "kubectl --context 'of the team' --namespace default logs story --container main --tail 100"
+    )
 
 
 async def test_without_a_script_it_is_a_page_of_its_own(cluster, operator):
@@ -133,7 +181,16 @@ async def test_a_missing_permission_is_one_quiet_sentence(scripted, operator):
     assert response.status_code == 200
     assert "We may not read Events here: grant list on events." in text_of(response)
     assert "We may not read this Lease here: grant get on leases." in text_of(response)
-    assert "Where the holder runs" not in text_of(response)
+    assert "Pods" not in text_of(response)  # nobody is known to hold it
+
+
+async def test_pods_that_may_not_be_read_are_one_sentence_with_the_reason(scripted, operator):
+    cluster, server = scripted
+    fill(cluster.store, a_lease(KEY, holder="web-5ln7kvmbd-x7k2q"))
+    server.script("verb", answer(403, status(403, "Forbidden", 'cannot get resource "pods"')))
+    shown = text_of(await operator.get(PATH, headers=HTMX))
+    assert "Pods in default cannot be read: cannot get resource &quot;pods&quot;." in shown
+    assert "kubectl" not in shown
 
 
 async def test_a_silent_cluster_holds_no_page_for_long(scripted, monkeypatch):
@@ -160,7 +217,7 @@ def test_managed_fields_are_shown_by_their_names():
     old = {"manager": "kubectl", "operation": "Apply", "time": "2026-11-20T11:00:00Z"}
     new = {"manager": "scheduler", "operation": "Update", "fieldsV1": fields, "time": "nonsense"}
     asked = cluster_questions.ClusterAnswers(managed=[old, new], events=(), candidates=None)
-    first, second = asked_view(asked, None, now + timedelta(seconds=1)).managers
+    first, second = asked_view(asked, None, EMBEDDED, now + timedelta(seconds=1)).managers
     assert (first["manager"], first["fields"]) == (
         "scheduler",
         "holderIdentity, labels.app, renewTime",

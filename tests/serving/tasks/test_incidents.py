@@ -120,6 +120,8 @@ async def test_an_expired_lease_is_an_incident_everywhere_and_after_a_restart(
     await until(lambda: any(one.cause is Cause.OOM_KILLED for one in hub.going_on()))
     (incident,) = hub.going_on()
     assert {one.source for one in killed} >= {Source.PODS}
+    known = running.clusters["a"].pods.known  # pages need not ask again
+    assert known.pods(POD, "default")[0].exit_reason == "OOMKilled"
     assert hub.incident_turn > turn
     frames = list(map(json.loads, feed.frames))
     told = [one for frame in frames for one in frame.get("incidents", ())]
