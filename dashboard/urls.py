@@ -78,6 +78,7 @@ of_cluster = [
     ),
     path("timeline/", timeline.timeline, name="timeline"),
     path("holders/", holders.holders, name="holders"),
+    path("holders/pods/", holders.holder_pods, name="holder_pods"),
     path("nodes/", nodes.nodes, name="nodes"),
     path("nodes/cells/", nodes.cells, name="node_cells"),
     path("incidents/", incidents.incidents, name="incidents"),

@@ -1,16 +1,21 @@
 """The list of holders, and what goes down with each: filter, sort, page."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import asyncio
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from functools import cached_property
 from typing import Any
 from urllib.parse import urlencode
 
-from django.http import HttpResponseBase
+from asgiref.sync import sync_to_async
+from django.http import HttpRequest, HttpResponseBase
+from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from dashboard.access.guards import ClusterRequest, viewer_required
+from dashboard import clock
+from dashboard.access.guards import ClusterRequest, check_view, find_cluster, viewer_required
 from dashboard.charts.lanes import Spell, spells
 from dashboard.charts.time_axis import Scale
 from dashboard.lists.controls import Chip, ListLinks
@@ -18,7 +23,16 @@ from dashboard.lists.declaration import FoundRows, List
 from dashboard.lists.url_parameters import typed
 from dashboard.parts import holdings, names
 from dashboard.parts.change_sentence import feed_reached
-from dashboard.parts.formatting import age, capitalized, counted, percent, span_of, thousands, when
+from dashboard.parts.formatting import (
+    age,
+    capitalized,
+    counted,
+    listed,
+    percent,
+    span_of,
+    thousands,
+    when,
+)
 from dashboard.parts.key_figures import Kpi, unread
 from dashboard.parts.lease_controls import KIND_LABELS
 from dashboard.parts.lease_row import lease_url
@@ -41,6 +55,9 @@ def holder_item(cluster: str, holder: holdings.HolderSummary, *, held: int) -> d
         "terms": holder.terms,
         "heartbeat": holder.heartbeat.phase.value if holder.heartbeat else None,
         "holds": [_held_item(tracked) for tracked in holder.holds],
+        "pods_hold": [
+            _held_item(tracked) | {"holder": tracked.holder} for tracked in holder.pods_hold
+        ],
     }
 
 
@@ -56,6 +73,7 @@ def _held_item(tracked: Tracked) -> dict[str, Any]:
 
 
 CHIPS = 8
+POD_CHIPS = 40  # of a node with Pods: no list of Leases has just these
 IDENTITIES = 12
 LANES = 8  # Leases of one holder whose terms are drawn
 
@@ -78,13 +96,27 @@ def holder_rows(
     held: int,
     scale: Scale,
     now: datetime,
+    pods: holdings.PodsRead,
 ) -> list[dict[str, Any]]:
     """Present one page; `held` counts all validly held Leases."""
     terms = _terms(lives.values(), wanted.group, now)
-    return [
+    rows = [
         _row(cluster, holder, terms.get(holder.name, []), wanted, held, scale, now)
         for holder in page
     ]
+    for holder, row in zip(page, rows, strict=True):
+        row["by_pods"] = "" if holder.heartbeat is None else _by_pods(holder, pods)
+    return rows
+
+
+def _by_pods(holder: holdings.HolderSummary, pods: holdings.PodsRead) -> str:
+    """How a node takes its Leases down: by its own name, or with the Pods on it."""
+    if not pods.read and pods.holders:
+        return "by name; what its Pods hold is not known"
+    number = len(holder.pods_hold)
+    said = f"{number:,} of them by its Pods" if holder.holds else "by its Pods"
+    said = said if number else "by name; its Pods hold none"
+    return said if pods.read == pods.holders else f"{said}, as far as Pods are read"
 
 
 def _terms(
@@ -110,7 +142,10 @@ def _row(
     identities = [name for name in list(holder.identities)[:IDENTITIES] if name != holder.name]
     said, phase = _said(holder, wanted.group, now)
     drawn = spells(terms, scale)
-    holds = sorted(holder.holds, key=lambda one: (one.phase in holdings.HELD, one.key))
+    holds = sorted(
+        (*holder.holds, *holder.pods_hold), key=lambda one: (one.phase in holdings.HELD, one.key)
+    )
+    most = POD_CHIPS if holder.pods_hold else CHIPS
     which = {"holder": names.holder_parameter(holder.name)}
     # History finds whole identities, or parts of them.
     found_by = which if wanted.group == holdings.IDENTITY else {"q": names.part_of(holder.name)}
@@ -125,9 +160,8 @@ def _row(
         "identity_count": len(holder.identities),
         "takes_down": holder.takes_down,
         "share": percent(holder.takes_down, held) if holder.takes_down else "",
-        "unread": holder.heartbeat is not None,
-        "chips": tuple(_chip(cluster, one) for one in holds[:CHIPS]),
-        "more": max(0, len(holds) - CHIPS),
+        "chips": tuple(_chip(cluster, one) for one in holds[:most]),
+        "more": max(0, len(holds) - most),
         "more_url": f"{reverse('leases', args=[cluster])}?{urlencode(which)}",
         "timeline_url": f"{reverse('timeline', args=[cluster])}?{urlencode(time | which)}",
         "history_url": f"{reverse('history', args=[cluster])}?{urlencode(time | found_by)}",
@@ -165,7 +199,8 @@ def _chip(cluster: str, tracked: Tracked) -> dict[str, str | names.ShownName]:
         "shown": names.shown_name(cluster, tracked.key),
         "url": lease_url(cluster, tracked.key),
         "phase": "" if plain else tracked.phase.value,
-        "title": f"{tracked.key}, {tracked.kind.value}, {tracked.phase.value}",
+        "title": f"{tracked.key}, {tracked.kind.value}, {tracked.phase.value}, "
+        f"held by {names.shown_holder(tracked.holder or '')}",
     }
 
 
@@ -193,10 +228,11 @@ def holder_board(
     now: datetime,
     *,
     known: bool,
+    pods: holdings.PodsRead,
 ) -> dict[str, Any]:
     """Make the controls. Without `known`, no list was read yet."""
     columns = {holdings.NAME: "Holder", holdings.DOWN: "Takes down", holdings.TERMS: "Terms"}
-    figures = _kpis(links.url, wanted, found.figures)
+    figures = _kpis(links.url, wanted, found.figures, pods)
     return {
         "text": wanted.text,
         "choices": _choices(links),
@@ -210,7 +246,22 @@ def holder_board(
         "pager": links.pager(found.number, found.total),
         "clear_url": links.path,
         "json_url": links.url_as("json"),
+        "pods": tuple(_of_pods(pods, now)),
+        "asks_pods": counted(len(pods.to_ask), "Pod") if pods.to_ask else "",
     }
+
+
+def _of_pods(pods: holdings.PodsRead, now: datetime) -> Iterator[str]:
+    """What is known of the Pods, from when, and why not of all."""
+    if pods.since is not None:
+        of_all = "" if pods.read == pods.holders else f" of {pods.holders:,}"
+        yield (
+            f"The cluster was asked for the Pods of {pods.read:,}{of_all} holders, first at "
+            f"{when(pods.since, now)}; of {pods.on_nodes:,} it told the node."
+        )
+    if pods.problems:
+        namespaces, problems = sorted(pods.problems), pods.problems.values()
+        yield f"Pods in {listed(namespaces)} cannot be read: {next(iter(problems)).rstrip('.')}."
 
 
 def _choices(links: ListLinks) -> list[tuple[str, list[Chip]]]:
@@ -229,7 +280,9 @@ def _cut(since: datetime, now: datetime) -> str:
     return f"More happened than is read at once: terms before {when(since, now)} are left out"
 
 
-def _kpis(url: Any, wanted: holdings.HolderFilter, figures: holdings.Figures) -> tuple[Kpi, ...]:
+def _kpis(
+    url: Any, wanted: holdings.HolderFilter, figures: holdings.Figures, pods: holdings.PodsRead
+) -> tuple[Kpi, ...]:
     largest = figures.largest
     view = names.holder_view(largest.name) if largest else None
     down = largest.takes_down if largest else 0
@@ -251,7 +304,7 @@ def _kpis(url: Any, wanted: holdings.HolderFilter, figures: holdings.Figures) ->
         Kpi(
             label="Held by a dead node",
             value=((thousands(stranded), ""),),
-            detail="by the node's name; Pods are not read",
+            detail=_dead_by(pods),
             url=url(text="", holds=holdings.NOW),
             phase="expired" if stranded else "",
             bad=bool(stranded),
@@ -262,6 +315,14 @@ def _kpis(url: Any, wanted: holdings.HolderFilter, figures: holdings.Figures) ->
             detail=f"held Leases without another in {range_label(wanted.range)}",
             url=url(text="", holds=holdings.NOW),
         ),
+    )
+
+
+def _dead_by(pods: holdings.PodsRead) -> str:
+    if pods.read == pods.holders:
+        return "by the node's name or by its Pods"
+    return (
+        "by name, or by the Pods that are read" if pods.read else "by its name; Pods are not read"
     )
 
 
@@ -284,13 +345,17 @@ class Holders(List[holdings.HolderFilter, holdings.HolderSummary]):
     templates = ("holders/index.html", "holders/_board.html")
     shows_now = True
     found: holdings.FoundHolders
+    pods: holdings.PodsRead
 
     @cached_property
     def as_of(self) -> datetime:
         return self.request.cluster.as_of(self.now)
 
     def find(self) -> FoundRows[holdings.HolderSummary]:
-        self.found = holdings.holdings_of(self.request.cluster.store).find(self.wanted, self.as_of)
+        cluster = self.request.cluster
+        known = holdings.holdings_of(cluster.store)
+        self.pods = known.pods_read(cluster.pods, clock.now())
+        self.found = known.find(self.wanted, self.as_of, cluster.pods)
         return FoundRows(self.found.page, self.found.total, self.found.number)
 
     def item(self, row: holdings.HolderSummary) -> dict[str, Any]:
@@ -309,6 +374,7 @@ class Holders(List[holdings.HolderFilter, holdings.HolderSummary]):
             held=self.found.figures.held,
             scale=scale,
             now=now,
+            pods=self.pods,
         )
         return {"board": self._board(), "rows": rows, "feed_seq": feed_reached(cluster)}
 
@@ -318,7 +384,11 @@ class Holders(List[holdings.HolderFilter, holdings.HolderSummary]):
 
     def _board(self) -> dict[str, Any]:
         known = self.request.cluster.store.known
-        return holder_board(self.links, self.wanted, self.found, self.as_of, known=known)
+        board = holder_board(
+            self.links, self.wanted, self.found, self.as_of, known=known, pods=self.pods
+        )
+        asks = reverse("holder_pods", args=[self.request.cluster.name])
+        return board | {"asks_url": f"{asks}?{self.query()}"}
 
 
 @require_safe
@@ -326,3 +396,26 @@ class Holders(List[holdings.HolderFilter, holdings.HolderSummary]):
 def holders(request: ClusterRequest, _cluster: str) -> HttpResponseBase:
     """The list as a page, as the part that a filter changes, or as JSON."""
     return Holders(request).answer()
+
+
+ASKED_AT_ONCE = 20  # Pods; then another page has its turn
+MAX_ASKED = 200
+WITHIN = 10.0  # seconds for all of them
+
+
+@require_safe
+async def holder_pods(request: HttpRequest, cluster: str) -> HttpResponseBase:
+    """Ask the cluster where holders run, a part of them at a time, and lead back to the list."""
+    refusal = await sync_to_async(check_view)(request)
+    if refusal is not None:
+        return refusal
+    watched = find_cluster(cluster)
+    known = holdings.holdings_of(watched.store)
+    left = (await sync_to_async(known.pods_read)(watched.pods, clock.now())).to_ask[:MAX_ASKED]
+    with suppress(TimeoutError):
+        async with asyncio.timeout(WITHIN), watched.questions:
+            for first in range(0, len(left), ASKED_AT_ONCE):
+                some = left[first : first + ASKED_AT_ONCE]
+                await watched.pods.ask(some, within=WITHIN)
+    query = request.GET.urlencode()
+    return redirect(f"{reverse('holders', args=[cluster])}{'?' if query else ''}{query}")

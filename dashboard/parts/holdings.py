@@ -1,7 +1,7 @@
 """Who holds what now, whose terms ended lately, and which holders a URL asks for."""
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import lru_cache
 from weakref import WeakKeyDictionary
 
@@ -20,11 +20,15 @@ from dashboard.lists.url_parameters import (
 )
 from dashboard.parts.answer_cache import AnswerCache
 from dashboard.parts.time_range import RANGES
+from leases.domain.cause.clue import contender
+from leases.domain.cause.facts import Knowledge, PodFact, Question
+from leases.domain.cause.scene import node_of_holder
 from leases.domain.holder_identity import split_holder
 from leases.domain.kind import NODE_LEASES, Kind, owner_node
 from leases.domain.lease import ObjectName
 from leases.domain.phase import Phase
 from leases.history.states_as_of import EndedTerms, Past, ended_terms
+from leases.kube.holder_pods import HolderPods, pod_questions
 from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Tracked
 
@@ -82,11 +86,16 @@ class HolderSummary(msgspec.Struct, kw_only=True, gc=False):
     holds: list[Tracked]
     ended: list[EndedTerms]
     heartbeat: Tracked | None = None
+    pods_hold: list[Tracked] = []  # of a node: what the Pods hold that are known to run there
 
     @property
     def takes_down(self) -> int:
         """How many Leases lose a valid holder with it."""
-        return sum(tracked.phase in HELD for tracked in self.holds)
+        return sum(tracked.phase in HELD for tracked in (*self.holds, *self.pods_hold))
+
+    @property
+    def holds_now(self) -> bool:
+        return bool(self.holds or self.pods_hold)
 
     @property
     def terms(self) -> int:
@@ -116,6 +125,24 @@ class FoundHolders(msgspec.Struct, frozen=True):
     total: int
     figures: Figures
     since: datetime
+
+
+KEPT = timedelta(minutes=5)  # a Pod is not asked for again sooner to learn where it runs
+
+
+class PodsRead(msgspec.Struct, kw_only=True):
+    """How far the Pods of `holders` are read: of `read` of them, the first one at `since`, and
+    `on_nodes` of these are known to run on a Node.
+
+    `problems`: each namespace where some are not, and why.
+    """
+
+    holders: int
+    read: int = 0
+    on_nodes: int = 0
+    since: datetime | None = None
+    to_ask: list[Question] = []
+    problems: dict[str, str] = {}
 
 
 class _Grouped:
@@ -156,11 +183,12 @@ class Holdings:
         self._past: AnswerCache[Past] = AnswerCache()
         self._hosts: AnswerCache[dict[str, list[Tracked]]] = AnswerCache()
         self._groups: AnswerCache[_Grouped] = AnswerCache()
+        self._questions: AnswerCache[list[list[Question]]] = AnswerCache()
 
-    def find(self, wanted: HolderFilter, now: datetime) -> FoundHolders:
+    def find(self, wanted: HolderFilter, now: datetime, pods: HolderPods) -> FoundHolders:
         """The page that is wanted (the last one, if there are fewer)."""
-        choice = (frozenset(wanted.kinds), wanted.group, wanted.range)
-        grouped = self._groups.get(choice, lambda: self._group(wanted, now))
+        choice = (frozenset(wanted.kinds), wanted.group, wanted.range, pods.version)
+        grouped = self._groups.get(choice, lambda: self._group(wanted, now, pods))
         some = [one for one in grouped.sorted(wanted.column) if _wants(one, wanted, grouped)]
         if wanted.text and not wanted.holds and not wanted.kinds:
             some += _nodes(self._store, grouped.by_name, wanted)
@@ -170,13 +198,19 @@ class Holdings:
         number, place = wanted.page_of(len(some))
         return FoundHolders(some[place], number, len(some), grouped.figures, grouped.since)
 
-    def _group(self, wanted: HolderFilter, now: datetime) -> _Grouped:
+    def _group(self, wanted: HolderFilter, now: datetime, pods: HolderPods) -> _Grouped:
         since = now - RANGES[wanted.range]
         past = self._past.get(wanted.range, lambda: ended_terms(self._store.cluster, KINDS, since))
         held = self._held()
+        on_nodes = _held_by_pods(held, pods.known, wanted.kinds) if pods.version else {}
         holders = _grouped(held, past, wanted)
+        for name in on_nodes if wanted.group == HOST else ():
+            if name not in holders and heartbeat_of(self._store, name) is not None:
+                holders[name] = HolderSummary(name=name, identities={}, holds=[], ended=[])
         for holder in holders.values():
             holder.heartbeat = heartbeat_of(self._store, holder.name)
+            if holder.heartbeat is not None:
+                holder.pods_hold = on_nodes.get(holder.name, [])
         return _Grouped(holders, _figures(self._store, holders, held, past, wanted), past.since)
 
     def beside(self, tracked: Tracked) -> list[Tracked]:
@@ -192,6 +226,37 @@ class Holdings:
     def held_on(self, host: str) -> list[Tracked]:
         """What a host holds now, without its heartbeat."""
         return self._hosts.get("by host", self._by_host).get(host, [])
+
+    def pods_read(self, pods: HolderPods, now: datetime) -> PodsRead:
+        """How far the Pods of all holders that are no nodes are read."""
+        questions = self._questions.get("all", self._all_questions)
+        found = PodsRead(holders=len(questions))
+        for asked in questions:
+            readings = [pods.reading(one) for one in asked]
+            known = [one for one in readings if one is not None]
+            if len(known) < len(readings) or any(now - one.at > KEPT for one in known):
+                found.to_ask += asked
+            problem = next((one.problem for one in known if one.problem), "")
+            if problem:
+                found.problems[asked[0].key.namespace] = problem
+            elif len(known) == len(readings):
+                found.read += 1
+                since = min(one.at for one in known)
+                found.since = min(since, found.since or since)
+                found.on_nodes += any(
+                    isinstance(fact, PodFact) and fact.node for one in known for fact in one.facts
+                )
+        return found
+
+    def _all_questions(self) -> list[list[Question]]:
+        asked = {
+            (tracked.key.namespace, tracked.holder): pod_questions(tracked.key, tracked.holder)
+            for tracked in self._held()
+            if tracked.holder is not None
+            and split_holder(tracked.holder).host is not None
+            and heartbeat_of(self._store, _host_in(tracked)) is None
+        }
+        return list(asked.values())
 
     def _held(self) -> tuple[Tracked, ...]:
         """Every Lease that names a holder, but heartbeats."""
@@ -237,6 +302,21 @@ def heartbeat_of(store: Store, host: str) -> Tracked | None:
     return known if known is not None and known.kind is Kind.HEARTBEAT else None
 
 
+def _held_by_pods(
+    held: Sequence[Tracked], known: Knowledge, kinds: Sequence[Kind]
+) -> dict[str, list[Tracked]]:
+    """What is held by Pods, by the node that each is known to run on."""
+    found: dict[str, list[Tracked]] = {}
+    for tracked in held:
+        holder = contender(tracked.holder)
+        if holder is None or tracked.kind not in (kinds or KINDS):
+            continue
+        node = node_of_holder(tracked.key, holder, known, lives=True)
+        if node and node != holder.host:
+            found.setdefault(node, []).append(tracked)
+    return found
+
+
 def _grouped(held: Sequence[Tracked], past: Past, wanted: HolderFilter) -> dict[str, HolderSummary]:
     holders: dict[str, HolderSummary] = {}
     of = host_of if wanted.group == HOST else str
@@ -267,7 +347,7 @@ def _figures(
     wanted: HolderFilter,
 ) -> Figures:
     kinds = wanted.kinds or KINDS
-    present = [holder for holder in holders.values() if holder.holds]
+    present = [holder for holder in holders.values() if holder.holds_now]
     valid = [tracked for tracked in held if tracked.kind in kinds and tracked.phase in HELD]
     others = {(ended.key, host_of(ended.holder)) for ended in past.ended}
     hosts = {(tracked.key, host_of(tracked.holder or "")) for tracked in valid}
@@ -276,7 +356,7 @@ def _figures(
     return Figures(
         held=len(valid),
         leases=sum(sum(store.counts().get(kind, {}).values()) for kind in kinds),
-        holders_now=len(present),
+        holders_now=sum(bool(holder.holds) for holder in present),
         holders=len(holders),
         largest=min(present, key=_ORDERS[DOWN], default=None),
         single=sum(tracked.key not in changed for tracked in valid),
@@ -307,14 +387,14 @@ def _nodes(
 
 
 def _wants(holder: HolderSummary, wanted: HolderFilter, grouped: _Grouped) -> bool:
-    if wanted.holds and bool(holder.holds) != (wanted.holds == NOW):
+    if wanted.holds and holder.holds_now != (wanted.holds == NOW):
         return False
     return not wanted.text or grouped.contains(holder, wanted.text.lower())
 
 
 def _text(holder: HolderSummary) -> str:
-    names = (str(tracked.key) for tracked in holder.holds)
-    return "\n".join((*holder.identities, *names)).lower()
+    names = (str(tracked.key) for tracked in (*holder.holds, *holder.pods_hold))
+    return "\n".join((holder.name, *holder.identities, *names)).lower()
 
 
 _ORDERS: dict[str, Callable[[HolderSummary], tuple[object, ...]]] = {

@@ -31,7 +31,7 @@ from dashboard.parts.attention import attention
 from dashboard.parts.cause_words import CAUSE_MEANINGS, SOURCE_WORDS
 from dashboard.parts.change_sentence import change_line
 from dashboard.parts.cluster_questions import ClusterAnswers, NoAnswer
-from dashboard.parts.holdings import HolderFilter, HolderSummary
+from dashboard.parts.holdings import HolderFilter, HolderSummary, PodsRead
 from dashboard.parts.incident_line import incident_line
 from dashboard.parts.key_figures import Calm
 from dashboard.parts.lease_head import lease_view
@@ -432,7 +432,12 @@ def _holder_rows(cluster: str, now: datetime) -> list[Any]:
     holders = [
         HolderSummary(name="cp-1", identities=identities, holds=[held] * 12, ended=ended),
         HolderSummary(
-            name="cp-2", identities={"cp-2": None}, holds=[other], ended=[], heartbeat=expired
+            name="cp-2",
+            identities={"cp-2": None},
+            holds=[other],
+            ended=[],
+            heartbeat=expired,
+            pods_hold=[late],
         ),
         HolderSummary(name=POD, identities={POD: None}, holds=[late], ended=[]),
         HolderSummary(name=OTHER_POD, identities={OTHER_POD: None}, holds=[expired], ended=[]),
@@ -441,7 +446,18 @@ def _holder_rows(cluster: str, now: datetime) -> list[Any]:
     lives = {KEY: _pasts(now)[0].life}
     scale = Scale(now - DAY, now)
     wanted = HolderFilter()
-    return list(holder_rows(cluster, holders, lives, wanted=wanted, held=15, scale=scale, now=now))
+    return list(
+        holder_rows(
+            cluster,
+            holders,
+            lives,
+            wanted=wanted,
+            held=15,
+            scale=scale,
+            now=now,
+            pods=PodsRead(holders=3, read=2),
+        )
+    )
 
 
 MEANINGS = {

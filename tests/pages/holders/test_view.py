@@ -7,16 +7,24 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 import pytest
+from asgiref.sync import sync_to_async
+from django.test import AsyncClient
 
 from dashboard.charts.lanes import spells
 from dashboard.charts.time_axis import Scale
+from dashboard.pages import holders as holders_page
 from dashboard.pages.holders import CHIPS
 from dashboard.parts.holdings import Holdings, holdings_of
+from leases.domain.cause.facts import PodFact
 from leases.domain.change import Change, ChangeType
 from leases.domain.kind import Kind
 from leases.domain.lease import Lease, LeaseSpec, ObjectMeta, ObjectName, OwnerReference
 from leases.domain.watched_times import Connection, ConnectionState
-from tests.support.board import a_lease, fill
+from leases.kube.cluster_source import parse_source
+from leases.kube.connect import connect
+from leases.kube.holder_pods import Reading, pod_questions
+from tests.support.board import a_lease, fill, member
+from tests.support.scripted_api import ScriptedServer, answer, status
 from tests.support.values.change_rows import to_row
 from tests.support.values.tracked_leases import NOW
 
@@ -104,6 +112,77 @@ def test_a_node_says_how_its_heartbeat_stands(store, operator):
     assert re.search(r"Held by a dead node\s+1\s", shown)
 
 
+def pods_run(board, **nodes: str) -> None:
+    """Read, for the Leases of these names, where their Pods run."""
+    store, pods = board.clusters["a"].store, board.clusters["a"].pods
+    for name, where in nodes.items():
+        (one,) = (one for one in store.snapshot() if one.key.name == name)
+        for question in pod_questions(one.key, one.holder):
+            fact = PodFact(key=question.key, read_at=datetime.now(UTC), node=where)
+            pods.learn([fact])
+            pods._readings[question] = (0.0, Reading(fact.read_at, (fact,)))
+
+
+def test_what_the_pods_of_a_node_hold_goes_down_with_it(store, board, operator):
+    shown = text_of(operator.get("/c/a/holders/"))
+    assert shown.count("by name; what its Pods hold is not known") == 2
+    assert "by its name; Pods are not read" in shown
+    pods_run(board, operator="cp-2", gone="worker-1")
+    found = items(operator)
+    assert found["cp-2"]["takes_down"] == 2
+    assert [held["name"] for held in found["cp-2"]["holds"]] == ["cloud"]
+    (by_pod,) = found["cp-2"]["pods_hold"]
+    assert (by_pod["namespace"], by_pod["name"], by_pod["holder"]) == ("keda", "operator", POD)
+    # What it holds is listed, though it expired; and a node that holds nothing by its own name.
+    assert found["worker-1"]["takes_down"] == 0
+    assert [held["name"] for held in found["worker-1"]["pods_hold"]] == ["gone"]
+    response = operator.get("/c/a/holders/")
+    assert holders(response) == ["cp-1", "cp-2", POD, "cp-3", "worker-1"]
+    shown = text_of(response)
+    assert "2 Leases , 50 % 1 of them by its Pods" in shown
+    assert "2 Leases , 50 % by name; its Pods hold none" in shown
+    assert re.search(r"Held by a dead node\s+2\s+by the node&#x27;s name or by its Pods", shown)
+    asked = (
+        r"The cluster was asked for the Pods of 2 holders, first at [\d:]+; of 2 it told the node"
+    )
+    assert re.search(asked, shown)
+    assert "1 node holds nothing but its own heartbeat." in shown
+    assert 'id="ask-pods"' not in response.content.decode()
+    assert holders(operator.get("/c/a/holders/?q=worker-1")) == ["worker-1"]
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_the_page_asks_for_pods_within_bounds_and_says_why_they_cannot_be_read(
+    store, board, monkeypatch
+):
+    client = AsyncClient()
+    await client.aforce_login(await sync_to_async(member)("olga", "operator"))
+    page = (await client.get("/c/a/holders/?sort=name")).content.decode()
+    (url,) = re.findall(r'id="ask-pods" href="([^"]+)" hx-get="\1" hx-trigger="load"', page)
+    monkeypatch.setattr(holders_page, "MAX_ASKED", 2)
+    async with ScriptedServer().running() as server:
+        refused = answer(403, status(403, "Forbidden", "pods is forbidden"))
+        server.script("verb", answer(200, {"spec": {"nodeName": "cp-2"}}), refused)
+        source = parse_source(f"url:{server.url}")
+        board.clusters["a"].client = await connect(source, kubeconfig=None)
+        back = await client.get(url)
+        assert (back.status_code, back["Location"]) == (302, "/c/a/holders/?sort=name")
+        assert len(server.requests) == 2
+        page = (await client.get(back["Location"])).content.decode()
+        assert 'id="ask-pods"' in page
+        await client.get(url)
+        page = text_of(await client.get(back["Location"]))
+        assert re.search(r"Pods in (keda|kube-system) cannot be read: pods is forbidden\.", page)
+        asked = len(server.requests)
+        await client.get(url)
+        assert len(server.requests) == asked
+        await board.clusters["a"].client.close()
+    guest = AsyncClient()
+    await guest.aforce_login(await sync_to_async(member)("gil", None))
+    assert (await guest.get(url)).status_code == 403
+    assert (await AsyncClient().get(url)).status_code == 302
+
+
 def test_an_expired_lease_does_not_go_down_with_whom_it_still_names(store, operator):
     found = items(operator)
     assert found["cp-3"]["takes_down"] == 0
@@ -180,7 +259,7 @@ def test_the_json_of_a_holder_is_the_contract(store, operator):
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", since)
     assert item == {
         "cluster": "a", "holder": POD, "identities": [POD], "takes_down": 1, "share": 0.25,
-        "terms": 1, "heartbeat": None,
+        "terms": 1, "heartbeat": None, "pods_hold": [],
         "holds": [
             {"namespace": "keda", "name": "operator", "kind": "election", "phase": "held"},
         ],
