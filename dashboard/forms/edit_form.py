@@ -377,13 +377,12 @@ def initial_of(lease: Lease) -> dict[str, Any]:
 ANOTHER = ""
 
 
-class NextHolder(msgspec.Struct, frozen=True, kw_only=True):
-    """An identity to choose; `note` says where it is known from, `alive` that it runs."""
+class NextHolder(msgspec.Struct, frozen=True):
+    """An identity to choose; `note` says where it is known from, and whether it runs."""
 
     identity: str
     view: HolderView
     note: str
-    alive: bool = False
 
 
 class HandOverForm(TermForm):

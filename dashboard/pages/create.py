@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from asgiref.sync import sync_to_async
@@ -22,7 +23,7 @@ from dashboard.parts.write_access import WriteAccess, may_write
 from leases.actions.audit import DONE
 from leases.actions.write_lease import DryRun
 from leases.domain.edit import NewLease
-from leases.domain.lease import MAX_NAME, MAX_NAMESPACE, ObjectName
+from leases.domain.lease import MAX_NAME, MAX_NAMESPACE, ObjectName, number_of
 from leases.history import find_changes
 from leases.models import Edit
 from leases.wire.name_rules import label_name_errors, subdomain_errors
@@ -119,18 +120,10 @@ class CreateLeaseForm(LeaseForm):
     ]
 
     def clean_namespace(self) -> str:
-        namespace: str = self.cleaned_data["namespace"]
-        if label_name_errors(namespace):
-            rule = "Small letters, digits and “-” only, and a letter or digit at both ends."
-            raise forms.ValidationError(f"{rule}{_suggested(namespace.replace('.', '-'))}")
-        return namespace
+        return _checked(self.cleaned_data["namespace"], label_name_errors, signs="digits and “-”")
 
     def clean_name(self) -> str:
-        name: str = self.cleaned_data["name"]
-        if subdomain_errors(name):
-            rule = "Small letters, digits, “-” and “.” only, and a letter or digit at both ends."
-            raise forms.ValidationError(f"{rule}{_suggested(name)}")
-        return name
+        return _checked(self.cleaned_data["name"], subdomain_errors, signs="digits, “-” and “.”")
 
     def clean_holder_identity(self) -> str:
         return _one_line(self.cleaned_data["holder_identity"], "A holder")
@@ -166,11 +159,18 @@ class CreateLeaseForm(LeaseForm):
         )
 
 
-def _suggested(name: str) -> str:
-    """` Try ledger-writer.`, if the typed name has anything to make a good one of."""
+def _checked(name: str, errors: Callable[[str], Sequence[str]], *, signs: str) -> str:
+    """Return a good name. Raises ValidationError, which says `Try ledger-writer.` where it can."""
+    if not errors(name):
+        return name
     good = _NOT_IN_NAMES.sub("-", name.lower())
+    if "." not in signs:
+        good = good.replace(".", "-")
     good = re.sub(r"[-.]*\.[-.]*", ".", good).strip("-.")
-    return f" Try {good}." if good else ""
+    raise forms.ValidationError(
+        f"Small letters, {signs} only, and a letter or digit at both ends."
+        + (f" Try {good}." if good else "")
+    )
 
 
 def _one_line(text: str, what: str) -> str:
@@ -240,11 +240,9 @@ class CreatePage(ActionPage[CreateLeaseForm]):
         if row.outcome != DONE:
             return await super().written(row)
         key = ObjectName(row.namespace, row.name)
-        known = sync_to_async(find_changes.of_lease)
+        version = number_of(row.resource_version)
         for _ in range(LOOKS):
-            # The page of the Lease shows its state beside its terms: history must have it too.
-            there = self.cluster.store.get(key) is not None
-            if there and await known(self.cluster.name, key.namespace, key.name, 1):
+            if await sync_to_async(self._shows)(key, version):
                 text, url = f"{key} was created.", lease_url(self.cluster.name, key)
                 break
             await asyncio.sleep(LOOK_SECONDS)
@@ -253,6 +251,16 @@ class CreatePage(ActionPage[CreateLeaseForm]):
             url = reverse("leases", args=[self.cluster.name])
         await sync_to_async(messages.success)(self.request, text)
         return redirect(url)
+
+    def _shows(self, key: ObjectName, version: int) -> bool:
+        """Whether the page of the Lease shows it as it was created or later: its state comes from
+        the watch, its terms from history, which may have those of an earlier Lease of this name.
+        """
+        tracked = self.cluster.store.get(key)
+        if tracked is None or number_of(tracked.resource_version) < version:
+            return False
+        found = find_changes.of_lease(self.cluster.name, key.namespace, key.name, 1)
+        return bool(found) and number_of(found[0].resource_version) >= version
 
 
 def _preview(new: NewLease, verdict: DryRun) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from dashboard.forms.what_happens import short
 from dashboard.parts.change_sentence import ChangeLine, change_line, changes_of
 from dashboard.parts.formatting import age, fine_clock, shortened
 from dashboard.parts.lease_row import lease_url, row_view
+from dashboard.watched_cluster import WatchedCluster
 from leases.domain.change import Change, ChangeType
 from leases.domain.edit import MISSING, Delete, FieldEdit, HandOver, Release, YamlEdit, at_path
 from leases.domain.lease import Lease, ObjectName, number_of
@@ -222,6 +223,18 @@ def _text(value: Any) -> str:
 
 
 CHANGES = 20
+READINGS = 5  # until the watch reports nothing in between
+
+
+def _at_one_moment(cluster: WatchedCluster, key: ObjectName) -> tuple[Tracked | None, list[Change]]:
+    """The Lease and its newest changes. Else a page says that nobody holds what it shows held."""
+    tracked = cluster.store.get(key)
+    for _ in range(READINGS):
+        _, changes = changes_of(cluster.name, key, CHANGES)
+        before, tracked = tracked, cluster.store.get(key)
+        if tracked is before:
+            break
+    return tracked, changes
 
 
 @require_safe
@@ -236,8 +249,7 @@ def lease_outcome(
     shown = readable(row)
     now = clock.now()
     as_of = request.cluster.as_of(now)
-    tracked = request.cluster.store.get(key)
-    _, changes = changes_of(cluster, key, CHANGES)
+    tracked, changes = _at_one_moment(request.cluster, key)
     outcome = outcome_of(shown, tracked, changes, now)
     if shown is not row:
         said = (shown.detail, *outcome.sentences)

@@ -1,6 +1,9 @@
 """The actions on one Lease: edit, release, hand over, delete, edit as YAML; and what is allowed."""
 
+from collections.abc import Sequence
 from datetime import timedelta
+from enum import IntEnum
+from itertools import chain
 from typing import Any
 
 from asgiref.sync import sync_to_async
@@ -15,16 +18,20 @@ from dashboard.forms.what_happens import WhatHappens, of_delete, of_edit, of_han
 from dashboard.forms.yaml_form import YamlForm, as_text
 from dashboard.lists.url_parameters import BadFilter, one_of, text
 from dashboard.parts.formatting import when
+from dashboard.parts.holder_place import pod_state
 from dashboard.parts.holdings import holdings_of, host_of
 from dashboard.parts.names import MAX_IDENTITY, holder_view
 from dashboard.parts.write_access import ON_LEASE, ON_LIST, may_write_each, rights_of
 from leases.actions.write_lease import DryRun
 from leases.domain import edit
+from leases.domain.cause.clue import contender
+from leases.domain.cause.facts import PodFact
 from leases.domain.election import CandidateState, standing
 from leases.domain.phase import Phase
+from leases.domain.terms import Term
 from leases.history.timeline_lanes import lanes
+from leases.kube.holder_pods import Reading, pod_questions
 from leases.kube.lease_client import candidates_of
-from leases.tracking.tracked_lease import Tracked
 from leases.wire.status import ApiError, NotFound
 from leases.wire.watch_decoding import lease_of
 
@@ -52,7 +59,19 @@ class EditPage(LeaseActionPage[edit_form.EditForm]):
 
 LOOKS_BACK = timedelta(days=30)
 MAX_CHOICES = 6
-WITHIN = 3.0  # seconds for the list of candidates
+MAX_ASKED = 24  # former holders whose Pods are asked for
+WITHIN = 3.0  # seconds for the list of candidates, and for the Pods
+
+
+class _Rank(IntEnum):
+    """What shows that a holder to choose runs; the first ones come first."""
+
+    CANDIDATE = 0
+    RENEWS = 1
+    POD_RUNS = 2
+    UNKNOWN = 3
+    SILENT = 4  # a candidate that does not answer
+    GONE = 5
 
 
 class HandOverPage(LeaseActionPage[edit_form.HandOverForm]):
@@ -61,13 +80,13 @@ class HandOverPage(LeaseActionPage[edit_form.HandOverForm]):
     choices: tuple[edit_form.NextHolder, ...] = ()
 
     async def prepare(self) -> None:
+        """Those that are seen to run come first; those that are gone last."""
         candidates = await self._candidates() if edit.is_coordinated(self.tracked.lease) else ()
         before = await sync_to_async(self._before)()
-        named = {one.identity for one in candidates}
-        others = sorted(
-            (one for one in before if one.identity not in named), key=lambda one: not one.alive
-        )
-        self.choices = (*candidates, *others)[:MAX_CHOICES]
+        named = {one.identity for _, one in candidates}
+        others = await self._judged([one for one in before if one.holder not in named])
+        ranked = sorted([*candidates, *others], key=lambda one: one[0])
+        self.choices = tuple(one for _, one in ranked[:MAX_CHOICES])
 
     def initial(self) -> dict[str, Any]:
         """`?holder=` chooses a holder."""
@@ -86,46 +105,66 @@ class HandOverPage(LeaseActionPage[edit_form.HandOverForm]):
             to = form.cleaned_data["next"]
         return of_hand_over(self.tracked, to, self.now) if to else None
 
-    async def _candidates(self) -> tuple[edit_form.NextHolder, ...]:
-        """The LeaseCandidates, ready ones first; none if the cluster does not tell."""
+    async def _candidates(self) -> list[tuple[_Rank, edit_form.NextHolder]]:
+        """The LeaseCandidates; none if the cluster does not tell."""
         try:
             found = await candidates_of(self.cluster.writer, self.key, within=WITHIN) or ()
         except ApiError:
-            return ()
-        states = [(one.name, standing(one, self.now)) for one in found]
-        states.sort(key=lambda state: state[1] is not CandidateState.READY)
-        return tuple(
-            edit_form.NextHolder(identity=name, view=view, note=f"candidate, {state.value}")
-            for name, state in states
-            if name != self.tracked.holder and (view := holder_view(name)) is not None
-        )
+            return []
+        return [
+            (
+                _Rank.CANDIDATE if state is CandidateState.READY else _Rank.SILENT,
+                edit_form.NextHolder(one.name, view, f"candidate, {state.value}"),
+            )
+            for one in found
+            if one.name != self.tracked.holder and (view := holder_view(one.name)) is not None
+            for state in [standing(one, self.now)]
+        ]
 
-    def _renewed_by(self, identity: str) -> Tracked | None:
-        """A Lease that this process is seen to renew now."""
-        held = holdings_of(self.cluster.store).held_on(host_of(identity))
-        return next(
-            (one for one in held if one.holder == identity and one.phase is Phase.HELD), None
-        )
-
-    def _before(self) -> tuple[edit_form.NextHolder, ...]:
-        """Who held it before, the latest first."""
+    def _before(self) -> list[Term]:
+        """The last term of each that held it before, the latest first."""
         since = self.now - LOOKS_BACK
         found = lanes(self.cluster.name, [self.key], since=since, until=self.now)
-        choices: dict[str, edit_form.NextHolder] = {}
+        terms: dict[str, Term] = {}
         for term in reversed(found[0].life.terms if found else ()):
-            view = holder_view(term.holder)
             typed = term.holder.isprintable() and len(term.holder) <= MAX_IDENTITY
-            if view is None or term.until is None or not typed:
+            if typed and term.until is not None and term.holder != self.tracked.holder:
+                terms.setdefault(term.holder, term)
+        return list(terms.values())[:MAX_ASKED]
+
+    async def _judged(self, terms: list[Term]) -> list[tuple[_Rank, edit_form.NextHolder]]:
+        """Those that held it, by what shows that they run: a Lease that they renew, or a Pod."""
+        asked = {one.holder: pod_questions(self.key, one.holder) for one in terms}
+        told = await self.cluster.pods.ask(chain.from_iterable(asked.values()), within=WITHIN)
+        found = []
+        for term in terms:
+            view = holder_view(term.holder)
+            if view is None:
                 continue
-            if term.holder != self.tracked.holder and term.holder not in choices:
-                note = f"held it until {when(term.until, self.now)}"
-                renews = self._renewed_by(term.holder)
-                if renews is not None:
-                    note = f"renews {renews.key} now; {note}"
-                choices[term.holder] = edit_form.NextHolder(
-                    identity=term.holder, view=view, note=note, alive=renews is not None
-                )
-        return tuple(choices.values())
+            rank, runs = self._runs(term, [told[one] for one in asked[term.holder]])
+            held = f"held it until {when(term.until, self.now)}" if term.until else ""
+            note = "; ".join(filter(None, (runs, held)))
+            found.append((rank, edit_form.NextHolder(term.holder, view, note)))
+        return found
+
+    def _runs(self, term: Term, told: Sequence[Reading | None]) -> tuple[_Rank, str]:
+        held = holdings_of(self.cluster.store).held_on(host_of(term.holder))
+        mine = (one for one in held if one.holder == term.holder and one.phase is Phase.HELD)
+        if (renewed := next(mine, None)) is not None:
+            return _Rank.RENEWS, f"renews {renewed.key} now"
+        pods = [one for each in told if each for one in each.facts if isinstance(one, PodFact)]
+        pod = next((one for one in pods if not one.gone), None)
+        who = contender(term.holder)
+        if pod is None or who is None:
+            gone = len(pods) == len(told) and who is not None and who.is_pod
+            return (_Rank.GONE, "its Pod is gone") if gone else (_Rank.UNKNOWN, "")
+        said, phase = pod_state(pod, self.now)
+        if phase == "expired":
+            return _Rank.GONE, f"its Pod {said}"
+        anew = pod.started_at is not None and pod.started_at > term.since
+        if who.has_suffix and anew:  # the identity is that of one process
+            return _Rank.GONE, f"its process is gone: its Pod {said}"
+        return _Rank.POD_RUNS if phase == "held" else _Rank.UNKNOWN, f"its Pod {said}"
 
 
 class ReleasePage(LeaseActionPage[edit_form.ReleaseForm]):

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
+from types import SimpleNamespace
 
 import pytest
 from asgiref.sync import sync_to_async
 from django.test import AsyncClient
 
 from dashboard import clock
+from dashboard.pages import create
 from leases.apiserver.serving import LeaseApiServer
+from leases.domain.change import Change, ChangeType
 from leases.domain.edit import NewLease
+from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.kube.cluster_source import parse_source
 from leases.kube.connect import connect
 from leases.models import Edit
 from leases.wire.status import NotFound
-from tests.support.board import member
+from tests.support.board import fill, member
 from tests.support.scripted_api import ScriptedServer, answer
+from tests.support.values.change_rows import to_row
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -199,3 +204,48 @@ async def test_a_forged_token_is_refused(cluster):
     await client.aforce_login(await sync_to_async(member)("ada", "admin"))
     assert (await client.post(PATH, TYPED | SAVE)).status_code == 403
     assert not await Edit.objects.aexists()
+
+
+async def test_the_way_leads_to_the_new_lease_once_watch_and_history_tell_of_it(
+    cluster, admin, monkeypatch
+):
+    """History has another of this name, which was deleted; the page would show its end."""
+
+    def remember(change: ChangeType, version: str) -> None:
+        now = datetime.now(UTC)
+        known = {"cluster": "a", "namespace": "default", "name": "ledger-writer", "uid": version}
+        to_row(
+            Change(
+                change=change, at=now, observed_at=now, kind=Kind.ELECTION,
+                resource_version=version, holder="me-1", **known,
+            )
+        ).save()  # fmt: skip
+
+    async def watched() -> None:
+        fill(cluster.store, await cluster.client.get(KEY))
+
+    async def written() -> None:
+        version = (await cluster.client.get(KEY)).resource_version
+        await sync_to_async(remember)(ChangeType.CREATED, version)
+
+    steps = [watched, written]
+
+    async def look(_: float) -> None:
+        await steps.pop(0)()
+
+    await sync_to_async(remember)(ChangeType.DELETED, "1")
+    monkeypatch.setattr(create, "LOOKS", 3)
+    monkeypatch.setattr(create, "asyncio", SimpleNamespace(sleep=look))
+    answer = await admin.post(PATH, TYPED | SAVE | {"holder_identity": "me-1"})
+    assert answer["Location"] == "/c/a/leases/default/ledger-writer/"
+    assert steps == []
+    page = (await admin.get(answer["Location"])).content.decode()
+    assert "default/ledger-writer was created." in page
+    assert "No holder is known" not in page
+
+
+async def test_without_word_of_the_watch_the_way_leads_to_the_list(cluster, admin):
+    answer = await admin.post(PATH, TYPED | SAVE)
+    assert answer["Location"] == "/c/a/leases/"
+    page = (await admin.get(answer["Location"])).content.decode()
+    assert "The list shows it once the cluster reports it." in page

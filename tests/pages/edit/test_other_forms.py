@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from html import unescape
 
 import pytest
@@ -12,10 +12,16 @@ from asgiref.sync import sync_to_async
 from django.test import AsyncClient
 
 from dashboard.forms import form_page, yaml_form
+from dashboard.pages.edit import outcome
+from dashboard.parts.change_sentence import changes_of
+from leases.domain.change import Change, ChangeType
+from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.models import Edit
-from leases.wire.microtime import format_microtime
-from tests.support.board import fill, member
+from leases.wire.microtime import format_microtime, format_time
+from tests.support.api_client import LeaseApi
+from tests.support.board import a_lease, fill, member
+from tests.support.values.change_rows import to_row
 from tests.support.values.untouched_form import as_typed
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -274,3 +280,68 @@ async def test_a_form_of_a_lease_that_is_gone_keeps_what_was_typed_and_offers_to
 async def test_nobody_is_chosen_before_the_person_chooses(cluster, admin):
     page = (await admin.get(f"{PATH}hand-over/")).content.decode()
     assert not re.search(r'<input type="radio" name="to"[^>]* checked', page)
+
+
+async def test_those_that_run_come_first_and_those_that_are_gone_last(cluster, admin, tmp_path):
+    """Each of them held it for a minute, the one named first most lately."""
+    uuid = "8b1e2c1e-6a0f-4b0a-9a55-1f6f5c3a2d10"
+    gone, restarted = "web-5ln7kvmbd-x7k2q", f"pod-restarted_{uuid}"
+    names = (gone, "unknown", restarted, "pod-runs", "renews", None)
+    taken = ("cp-1", *names)  # by whom
+    api, now = LeaseApi(tmp_path / "kubeconfig"), datetime.now(UTC)
+    for number, name in enumerate(names, 1):
+        at = now - timedelta(minutes=number)
+        change = Change(
+            cluster="a", namespace="default", name="story", uid="u", kind=Kind.ELECTION,
+            change=ChangeType.REPLACED if name else ChangeType.ACQUIRED, at=at, observed_at=at,
+            resource_version=str(10 - number), previous_holder=name, holder=taken[number - 1],
+        )  # fmt: skip
+        await sync_to_async(to_row(change).save)()
+    for name in ("pod-restarted", "pod-runs"):
+        since = format_time(now)
+        running = {"name": "main", "state": {"running": {"startedAt": since}}}
+        spec = {"containers": [{"name": "main", "image": "demo:1"}]}
+        made = {"metadata": {"name": name}, "spec": spec}
+        await sync_to_async(api.send)("POST", "/api/v1/namespaces/default/pods", made)
+        told = {"status": {"phase": "Running", "containerStatuses": [running]}}
+        path = f"/api/v1/namespaces/default/pods/{name}/status"
+        await sync_to_async(api.send)("PATCH", path, told, "application/merge-patch+json")
+    other = a_lease(ObjectName("default", "other"), holder="renews")
+    fill(cluster.store, *(one.lease for one in cluster.store.snapshot()), other)
+    page = (await admin.get(f"{PATH}hand-over/")).content.decode()
+    found = re.findall(r'<input type="radio" name="to" value="([^"]+)"', page)
+    assert found == ["renews", "pod-runs", "unknown", gone, restarted]
+    assert not re.search(r'<input type="radio" name="to"[^>]* checked', page)
+    shown = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page))
+    assert "renews default/other now; held it until" in shown
+    assert re.search(r"its Pod runs since [\d:]+; held it until", shown)
+    assert "its Pod is gone; held it until" in shown
+    assert re.search(r"its process is gone: its Pod runs since [\d:]+; held it until", shown)
+
+
+async def test_the_page_after_a_delete_shows_the_lease_and_its_end_of_one_moment(
+    cluster, admin, monkeypatch
+):
+    """The watch reports the end while the page is drawn."""
+    data = await opened(admin, "delete") | {"typed_name": str(KEY), "reason": "drill"}
+    await cluster.client.patch(KEY, {"metadata": {"finalizers": None}})
+    way = (await admin.post(f"{PATH}delete/", data))["Location"]
+    row = await Edit.objects.aget()
+
+    def reported(*asked):
+        now = datetime.now(UTC)
+        version = str(int(row.request["resource_version"]) + 1)
+        gone = Change(
+            cluster="a", namespace="default", name="story", uid="u", kind=Kind.ELECTION,
+            change=ChangeType.DELETED, at=now, observed_at=now, resource_version=version,
+            previous_holder="cp-1",
+        )  # fmt: skip
+        if cluster.store.get(KEY) is not None:
+            to_row(gone).save()
+            fill(cluster.store)
+        return changes_of(*asked)
+
+    monkeypatch.setattr(outcome, "changes_of", reported)
+    page = (await admin.get(way)).content.decode()
+    assert "Nobody has made it anew since" in page
+    assert "data-now" not in page
