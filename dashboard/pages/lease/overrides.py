@@ -1,6 +1,6 @@
 """What an admin says of a Lease: its kind, and that it may be vacant."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, cast
 
 from asgiref.sync import sync_to_async
@@ -24,17 +24,29 @@ from leases.tracking.tracked_lease import Tracked
 BY_THE_RULES = ""
 
 
+MAY, MUST_NOT = "true", "false"
+
+
+def _choice(label: str, choices: Iterable[tuple[str, str]], *, needed: bool) -> forms.ChoiceField:
+    select = forms.Select(attrs={"class": "select"})
+    return forms.ChoiceField(label=label, required=needed, widget=select, choices=list(choices))
+
+
 class LeaseKindForm(forms.Form):
     """One of the kinds, or the one that the rules decide."""
 
-    kind = forms.ChoiceField(
-        label="Kind",
-        required=False,
-        widget=forms.Select(attrs={"class": "select"}),
-        choices=[
-            (BY_THE_RULES, "as the rules decide"),
-            *((kind.value, kind.value) for kind in Kind),
-        ],
+    kind = _choice(
+        "Kind",
+        ((BY_THE_RULES, "as the rules decide"), *((one.value, one.value) for one in Kind)),
+        needed=False,
+    )
+
+
+class LeaseVacancyForm(forms.Form):
+    """Whether it is in order that nobody holds the Lease."""
+
+    may_be_vacant = _choice(
+        "Vacancy", ((MUST_NOT, "must have a holder"), (MAY, "may be vacant")), needed=True
     )
 
 
@@ -46,20 +58,6 @@ def overridable(request: HttpRequest, cluster: str, key: ObjectName) -> Tracked:
     if tracked is None:
         raise Http404(f"There is no Lease {key} in {cluster}. It may have been deleted.")
     return tracked
-
-
-MAY, MUST_NOT = "true", "false"
-
-
-class LeaseVacancyForm(forms.Form):
-    """Whether it is in order that nobody holds the Lease."""
-
-    may_be_vacant = forms.TypedChoiceField(
-        label="Vacancy",
-        widget=forms.Select(attrs={"class": "select"}),
-        choices=[(MUST_NOT, "must have a holder"), (MAY, "may be vacant")],
-        coerce=lambda value: value == MAY,
-    )
 
 
 async def _override(
@@ -113,7 +111,7 @@ async def lease_vacancy(
     key = ObjectName(namespace, name)
 
     def store(_tracked: Tracked, given: dict[str, Any], user: User) -> str:
-        may: bool = given["may_be_vacant"]
+        may = given["may_be_vacant"] == MAY
         mark_may_be_vacant(user=user, cluster=cluster, key=key, may_be_vacant=may, at=clock.now())
         return "may be vacant from now on" if may else "must have a holder again"
 
