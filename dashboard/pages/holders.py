@@ -115,7 +115,7 @@ def _by_pods(holder: holdings.HolderSummary, pods: holdings.PodsRead) -> str:
         return "by name; what its Pods hold is not known"
     number = len(holder.pods_hold)
     said = f"{number:,} of them by its Pods" if holder.holds else "by its Pods"
-    said = said if number else "by name; its Pods hold none"
+    said = said if number else "by its name alone"
     return said if pods.read == pods.holders else f"{said}, as far as Pods are read"
 
 

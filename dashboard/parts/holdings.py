@@ -183,6 +183,7 @@ class Holdings:
         self._past: AnswerCache[Past] = AnswerCache()
         self._hosts: AnswerCache[dict[str, list[Tracked]]] = AnswerCache()
         self._groups: AnswerCache[_Grouped] = AnswerCache()
+        self._nodes: AnswerCache[dict[str, list[Tracked]]] = AnswerCache()
         self._questions: AnswerCache[list[list[Question]]] = AnswerCache()
 
     def find(self, wanted: HolderFilter, now: datetime, pods: HolderPods) -> FoundHolders:
@@ -202,23 +203,25 @@ class Holdings:
         since = now - RANGES[wanted.range]
         past = self._past.get(wanted.range, lambda: ended_terms(self._store.cluster, KINDS, since))
         held = self._held()
-        on_nodes = _held_by_pods(held, pods.known, wanted.kinds) if pods.version else {}
         holders = _grouped(held, past, wanted)
-        for name in on_nodes if wanted.group == HOST else ():
-            if name not in holders and heartbeat_of(self._store, name) is not None:
+        for name, all_held in self._on_nodes(pods).items():
+            mine = [one for one in all_held if one.kind in (wanted.kinds or KINDS)]
+            if mine and name not in holders and wanted.group == HOST:
                 holders[name] = HolderSummary(name=name, identities={}, holds=[], ended=[])
+            if mine and name in holders:
+                holders[name].pods_hold = mine
         for holder in holders.values():
             holder.heartbeat = heartbeat_of(self._store, holder.name)
-            if holder.heartbeat is not None:
-                holder.pods_hold = on_nodes.get(holder.name, [])
         return _Grouped(holders, _figures(self._store, holders, held, past, wanted), past.since)
 
-    def beside(self, tracked: Tracked) -> list[Tracked]:
-        """What else the host of a Lease's holder holds now, its own heartbeat last."""
+    def beside(self, tracked: Tracked, pods: HolderPods) -> list[Tracked]:
+        """What else the host of a Lease's holder holds now, of a node also what the Pods hold that
+        are known to run there; its own heartbeat last.
+        """
         host = _host_in(tracked) if tracked.holder else None
         if host is None:
             return []
-        others = self.held_on(host)
+        others = [*self.held_on(host), *self._on_nodes(pods).get(host, ())]
         heartbeat = heartbeat_of(self._store, host)
         found = [*others, heartbeat] if heartbeat is not None else others
         return [other for other in found if other.key != tracked.key]
@@ -247,6 +250,15 @@ class Holdings:
                     isinstance(fact, PodFact) and fact.node for one in known for fact in one.facts
                 )
         return found
+
+    def _on_nodes(self, pods: HolderPods) -> dict[str, list[Tracked]]:
+        """What is held by Pods, by the node of the store that each is known to run on."""
+
+        def found() -> dict[str, list[Tracked]]:
+            by_node = _held_by_pods(self._held(), pods.known)
+            return {name: held for name, held in by_node.items() if heartbeat_of(self._store, name)}
+
+        return self._nodes.get(pods.version, found) if pods.version else {}
 
     def _all_questions(self) -> list[list[Question]]:
         asked = {
@@ -302,14 +314,11 @@ def heartbeat_of(store: Store, host: str) -> Tracked | None:
     return known if known is not None and known.kind is Kind.HEARTBEAT else None
 
 
-def _held_by_pods(
-    held: Sequence[Tracked], known: Knowledge, kinds: Sequence[Kind]
-) -> dict[str, list[Tracked]]:
-    """What is held by Pods, by the node that each is known to run on."""
+def _held_by_pods(held: Sequence[Tracked], known: Knowledge) -> dict[str, list[Tracked]]:
     found: dict[str, list[Tracked]] = {}
     for tracked in held:
         holder = contender(tracked.holder)
-        if holder is None or tracked.kind not in (kinds or KINDS):
+        if holder is None:
             continue
         node = node_of_holder(tracked.key, holder, known, lives=True)
         if node and node != holder.host:

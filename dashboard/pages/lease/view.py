@@ -29,6 +29,7 @@ from dashboard.parts.names import holder_view, part_of, shown_holder
 from dashboard.parts.page_links import LAST_HOUR, ShownTime, history_url, lease_pages
 from dashboard.parts.time_range import range_for
 from dashboard.parts.write_access import ON_LEASE, known_rights
+from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.terms import PastPhase, PastState
 from leases.domain.watched_times import UnwatchedTime
@@ -290,13 +291,16 @@ class LeasePage:
         return view if since is None else past_terms.with_held_since(view, since, self.now)
 
     def _beside(self, tracked: Tracked) -> dict[str, Any]:
-        beside = holdings_of(self.request.cluster.store).beside(tracked)
-        if not beside or tracked.holder is None:
+        cluster = self.request.cluster
+        beside = holdings_of(cluster.store).beside(tracked, cluster.pods)
+        is_node = tracked.kind is Kind.HEARTBEAT
+        if tracked.holder is None or not (beside or is_node):
             return {}
         host = host_of(tracked.holder)
         query = urlencode({"q": part_of(host)})
         return {
             "beside": [row_view(self.cluster, one, self.as_of) for one in beside[:BESIDE]],
+            "is_node": is_node,
             "beside_more": max(0, len(beside) - BESIDE),
             "host": shown_holder(host),
             "holders_url": f"{reverse('holders', args=[self.cluster])}?{query}",

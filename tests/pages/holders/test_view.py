@@ -140,7 +140,7 @@ def test_what_the_pods_of_a_node_hold_goes_down_with_it(store, board, operator):
     assert holders(response) == ["cp-1", "cp-2", POD, "cp-3", "worker-1"]
     shown = text_of(response)
     assert "2 Leases , 50 % 1 of them by its Pods" in shown
-    assert "2 Leases , 50 % by name; its Pods hold none" in shown
+    assert "2 Leases , 50 % by its name alone" in shown
     assert re.search(r"Held by a dead node\s+2\s+by the node&#x27;s name or by its Pods", shown)
     asked = (
         r"The cluster was asked for the Pods of 2 holders, first at [\d:]+; of 2 it told the node"
@@ -149,6 +149,11 @@ def test_what_the_pods_of_a_node_hold_goes_down_with_it(store, board, operator):
     assert "1 node holds nothing but its own heartbeat." in shown
     assert 'id="ask-pods"' not in response.content.decode()
     assert holders(operator.get("/c/a/holders/?q=worker-1")) == ["worker-1"]
+    assert holders(operator.get("/c/a/holders/?kind=lock")) == []
+    beat = text_of(operator.get("/c/a/leases/kube-node-lease/cp-2/"))
+    assert re.search(r"Held by this node and its Pods cp-2 .* cloud election.* operator", beat)
+    beat = text_of(operator.get("/c/a/leases/kube-node-lease/worker-2/"))
+    assert "Nothing is known to be held there. Holders asks the cluster for the Pods." in beat
 
 
 @pytest.mark.django_db(transaction=True)
@@ -355,12 +360,12 @@ def test_a_lane_has_a_bounded_number_of_spells():
 
 
 def test_the_other_leases_of_a_host_leave_out_the_one_shown(store, board):
-    holdings = holdings_of(board.clusters["a"].store)
+    holdings, pods = holdings_of(board.clusters["a"].store), board.clusters["a"].pods
     one = store.get(ObjectName("kube-system", "scheduler"))
-    beside = [other.lease.metadata.name for other in holdings.beside(one)]
+    beside = [other.lease.metadata.name for other in holdings.beside(one, pods)]
     assert beside == ["controller-manager", "cp-1"]
     vacant = one.replace(lease=store.get(ObjectName("kube-system", "free")).lease)
-    assert holdings.beside(vacant) == []
+    assert holdings.beside(vacant, pods) == []
     agent = node("cp-1")
     agent = msgspec.structs.replace(
         agent,
@@ -373,7 +378,7 @@ def test_the_other_leases_of_a_host_leave_out_the_one_shown(store, board):
         spec=msgspec.structs.replace(agent.spec, holder_identity="drain-cp-1", acquire_time=NOW),
     )  # a lock
     fill(store, *(tracked.lease for tracked in store.snapshot()), agent, drain)
-    beside = Holdings(store).beside(store.get(ObjectName("kube-system", "agent")))
+    beside = Holdings(store).beside(store.get(ObjectName("kube-system", "agent")), pods)
     assert sorted(other.lease.metadata.name for other in beside) == [
         "controller-manager", "cp-1", "drain", "scheduler",
     ]  # fmt: skip
