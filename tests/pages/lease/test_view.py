@@ -11,13 +11,16 @@ import pytest
 
 from dashboard.pages.lease import view as view
 from leases.domain.change import Change, ChangeType
+from leases.domain.incident import Standing
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.watched_times import Connection, ConnectionState
 from leases.history import timeline_lanes
 from leases.models import WatchSpan
 from tests.support.board import KEY, a_lease, fill
+from tests.support.values import incident_rows
 from tests.support.values.change_rows import to_row
+from tests.support.values.incidents import open_incident
 
 PATH = f"/c/a/leases/{KEY}/"
 HOUR = f"{PATH}?range=1h"
@@ -302,3 +305,12 @@ def test_a_gap_that_nobody_watched_is_at_most_so_long_and_no_trouble(store, oper
     assert "at most 2 m 0 s, none of it watched" in html
     assert 'num m-hide gap-long">at most' not in html
     assert figures(operator.get(HOUR))["Without a holder"] in ("59 s", "1 m 0 s")
+
+
+def test_who_takes_care_of_it_is_told_though_it_was_planned(board, store, admin):
+    one = open_incident(KEY, standing=Standing.PLANNED)
+    incident_rows.store(one)
+    board.publisher.hubs["a"].going_on = lambda: (one,)
+    assert "takes care of it" not in admin.get(PATH).content.decode()
+    admin.post(f"/c/a/incidents/{one.id}/acknowledge/")
+    assert "ada takes care of it, since" in admin.get(PATH).content.decode()
