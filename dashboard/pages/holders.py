@@ -322,7 +322,9 @@ def _dead_by(pods: holdings.PodsRead) -> str:
     if pods.read == pods.holders:
         return "by the node's name or by its Pods"
     return (
-        "by name, or by the Pods that are read" if pods.read else "by its name; Pods are not read"
+        "by name, or by the Pods that are read"
+        if pods.read
+        else "by the node's name; Pods are not read"
     )
 
 
@@ -413,9 +415,10 @@ async def holder_pods(request: HttpRequest, cluster: str) -> HttpResponseBase:
     known = holdings.holdings_of(watched.store)
     left = (await sync_to_async(known.pods_read)(watched.pods, clock.now())).to_ask[:MAX_ASKED]
     with suppress(TimeoutError):
-        async with asyncio.timeout(WITHIN), watched.questions:
+        async with asyncio.timeout(WITHIN):
             for first in range(0, len(left), ASKED_AT_ONCE):
                 some = left[first : first + ASKED_AT_ONCE]
-                await watched.pods.ask(some, within=WITHIN)
+                # Another page that is open may have asked meanwhile.
+                await watched.pods.ask(some, within=WITHIN, fresh=holdings.KEPT.total_seconds())
     query = request.GET.urlencode()
     return redirect(f"{reverse('holders', args=[cluster])}{'?' if query else ''}{query}")

@@ -184,7 +184,7 @@ class Holdings:
         self._hosts: AnswerCache[dict[str, list[Tracked]]] = AnswerCache()
         self._groups: AnswerCache[_Grouped] = AnswerCache()
         self._nodes: AnswerCache[dict[str, list[Tracked]]] = AnswerCache()
-        self._questions: AnswerCache[list[list[Question]]] = AnswerCache()
+        self._pods_read: AnswerCache[PodsRead] = AnswerCache()
 
     def find(self, wanted: HolderFilter, now: datetime, pods: HolderPods) -> FoundHolders:
         """The page that is wanted (the last one, if there are fewer)."""
@@ -232,7 +232,10 @@ class Holdings:
 
     def pods_read(self, pods: HolderPods, now: datetime) -> PodsRead:
         """How far the Pods of all holders that are no nodes are read."""
-        questions = self._questions.get("all", self._all_questions)
+        return self._pods_read.get(pods.reads, lambda: self._read(pods, now))
+
+    def _read(self, pods: HolderPods, now: datetime) -> PodsRead:
+        questions = self._all_questions()
         found = PodsRead(holders=len(questions))
         for asked in questions:
             readings = [pods.reading(one) for one in asked]

@@ -71,6 +71,7 @@ class HolderPods:
         self._clock = clock
         self.known = Knowledge()
         self.version = 0  # grows when a Pod is found to run on another node than is known
+        self.reads = 0  # answers so far
         self._readings: dict[Question, tuple[float, Reading]] = {}
         self._one_at_a_time = asyncio.Lock()
 
@@ -129,6 +130,7 @@ class HolderPods:
         self._keep(question, reading)
 
     def _keep(self, question: Question, reading: Reading) -> None:
+        self.reads += 1
         self._readings.pop(question, None)
         self._readings[question] = (_now(), reading)
         if len(self._readings) > MAX_READINGS:

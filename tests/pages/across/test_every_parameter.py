@@ -56,6 +56,7 @@ READS = {
         "limit",
     },
     "holders": {"format", "q", "kind", "group", "holds", "range", "sort", "page", "limit"},
+    "holder_pods": set(),
     "nodes": {"group"},
     "node_cells": {"group", "first", "generation"},
     "history": {

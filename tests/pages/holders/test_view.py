@@ -121,12 +121,13 @@ def pods_run(board, **nodes: str) -> None:
             fact = PodFact(key=question.key, read_at=datetime.now(UTC), node=where)
             pods.learn([fact])
             pods._readings[question] = (0.0, Reading(fact.read_at, (fact,)))
+            pods.reads += 1
 
 
 def test_what_the_pods_of_a_node_hold_goes_down_with_it(store, board, operator):
     shown = text_of(operator.get("/c/a/holders/"))
     assert shown.count("by name; what its Pods hold is not known") == 2
-    assert "by its name; Pods are not read" in shown
+    assert "by the node&#x27;s name; Pods are not read" in shown
     pods_run(board, operator="cp-2", gone="worker-1")
     found = items(operator)
     assert found["cp-2"]["takes_down"] == 2
