@@ -254,9 +254,10 @@ def holder_board(
 def _of_pods(pods: holdings.PodsRead, now: datetime) -> Iterator[str]:
     """What is known of the Pods, from when, and why not of all."""
     if pods.since is not None:
-        of_all = "" if pods.read == pods.holders else f" of {pods.holders:,}"
+        holders = counted(pods.holders, "holder")
+        some = "" if pods.read == pods.holders else f"{pods.read:,} of "
         yield (
-            f"The cluster was asked for the Pods of {pods.read:,}{of_all} holders, first at "
+            f"The cluster was asked for the Pods of {some}{holders}, first at "
             f"{when(pods.since, now)}; of {pods.on_nodes:,} it told the node."
         )
     if pods.problems:

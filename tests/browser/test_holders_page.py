@@ -114,12 +114,13 @@ OVERLAPS = """cells => cells.filter((cell) => {
 }).length"""
 
 
-def test_what_is_not_known_of_a_node_stays_in_its_column(server, visits):
+def test_how_a_node_takes_leases_down_is_asked_and_stays_in_its_column(server, visits):
     spec = {"holderIdentity": "cp-1", "leaseDurationSeconds": 3600, "renewTime": timestamp()}
     heartbeat = {"metadata": {"name": "cp-1"}, "spec": spec}
     LeaseApi(server.kubeconfig).send("POST", leases("kube-node-lease"), heartbeat)
     page = visits.open_live(f"{PATH}?q=cp-1")
-    expect(page.get_by_text("what its Pods hold is not known")).to_be_visible()
+    expect(page.get_by_text("by its name alone")).to_be_visible()  # the Pods were asked for
+    expect(page.locator("#ask-pods")).to_have_count(0)
     for width in (390, 1024, 1440):  # the last is that of the page's profile
         page.set_viewport_size({"width": width, "height": 900})
         assert page.locator(".hold > .blast").evaluate_all(OVERLAPS) == 0
