@@ -20,6 +20,7 @@ from dashboard.pages import (
     overview,
     people,
     reliability,
+    search,
     security_log,
     wall,
     wall_links,
@@ -94,6 +95,7 @@ of_cluster = [
     path("reliability/", reliability.reliability, name="reliability"),
     path("reliability/objective/", reliability.objective, name="reliability_objective"),
     path("wall/", wall.wall, name="wall"),
+    path("search/", search.search, name="search"),
     path("switch/", overview.switch, name="switch_cluster"),
 ]
 

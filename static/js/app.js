@@ -2,6 +2,7 @@
 import "leaseboard/theme";
 import "leaseboard/menus";
 import "leaseboard/keys";
+import "leaseboard/find";
 import "leaseboard/copying";
 import "leaseboard/cut_names";
 import { scan } from "leaseboard/clock";

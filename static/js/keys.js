@@ -27,7 +27,8 @@ function back(target) {
 }
 
 function press(event) {
-  const control = document.querySelector(`main [data-key="${CSS.escape(event.key)}"]`);
+  const controls = document.querySelectorAll(`main [data-key="${CSS.escape(event.key)}"]`);
+  const control = [...controls].find((one) => one.checkVisibility()); // none that a role may not use
   if (!control) return;
   event.preventDefault();
   if (control.matches(TYPING)) control.focus();

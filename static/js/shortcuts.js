@@ -10,7 +10,7 @@ export function showShortcuts() {
 
 /** The controls that a key presses, each key once. */
 function keyed() {
-  const controls = [...document.querySelectorAll("main [data-key]:not([data-href])")];
+  const controls = [...document.querySelectorAll("main [data-key]:not([data-href])")].filter((one) => one.checkVisibility());
   return [...new Map(controls.map((one) => [one.dataset.key, one])).values()];
 }
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+AXE = Path(__file__).with_name("node") / "node_modules/axe-core/axe.min.js"
 SENTENCES = """({id, nodes}) =>
     nodes.map((node) => `${id}: ${node.html.slice(0, 200)} ${node.failureSummary}`)"""
 # All of axe's rules but those about colours, which cost four times as much as the others together.

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import closing
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
@@ -19,6 +18,7 @@ from playwright.sync_api import Browser, BrowserContext, Page
 from dashboard import urls
 from tests.browser.judgements import (
     ASTRAY,
+    AXE,
     BOXES,
     COLOURS,
     CROWDED,
@@ -32,7 +32,6 @@ from tests.support.api_client import LeaseApi, leases, timestamp
 from tests.support.processes import Server, serving, wait_for
 from tests.support.signing_in import form_of, sign_in_page
 
-AXE = Path(__file__).with_name("node") / "node_modules/axe-core/axe.min.js"
 HELD, FREE = "default/held", "default/free"
 OF_CLUSTER = {
     "overview": "",
@@ -77,6 +76,8 @@ OF_CLUSTER = {
     "history (a filter without a match)": "history/?lease=nothing-is-called-so",
     "history (a bad filter)": "history/?since=yesterday",
     "wall": "wall/",
+    "search": "search/?q=held",
+    "search (nothing found)": "search/?q=nothing-is-called-so",
 }
 PAGES = {name: f"c/embedded/{path}" for name, path in OF_CLUSTER.items()} | {
     "audit": "audit/",

@@ -116,7 +116,7 @@ def test_the_last_hour_by_keyboard(visits: Visits) -> None:
     expect(page.locator("h1")).to_have_text(WORST)
     expect(page.locator("[data-live-pill]")).to_contain_text("Live")
     with downloaded(page) as rows:
-        page.keyboard.press("e")
+        page.keyboard.press("x")
     check_last_hour(rows)
 
 

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from tests.browser.judgements import AXE
 from tests.browser.visits import Visits
 from tests.support.api_client import LeaseApi
 from tests.support.processes import Server, serving
 
-EVERYWHERE = ["/", "Esc", "?"]
+EVERYWHERE = ["Ctrl K", "/", "Esc", "?"]
 ROWS = ["j", "k", "Enter"]
 ARROWS = ["←", "→"]
 PLAYHEAD = [*ARROWS, "Page Up", "Page Down", "Home", "End"]
@@ -28,7 +29,10 @@ KEYS = {
     "history/": [*EVERYWHERE, *ROWS],
     "leases/default/one/edit/": EVERYWHERE,
 }
-OWN = {"leases/default/one/": {"e", "s"}, "timeline/?range=6h": {",", "-"}}  # of their controls
+OWN = {
+    "leases/default/one/": {"e", "h", "r", "d", "x", "s"},
+    "timeline/?range=6h": {",", "-"},
+}  # of their controls
 SIZES = [(390, 844), (1024, 768), (1440, 900), (1920, 1080)]
 
 
@@ -107,3 +111,60 @@ def test_the_control_is_in_sight_at_every_size(visits: Visits) -> None:
         assert box["x"] + box["width"] <= width
         assert box["height"] <= height
         dialog(page).get_by_role("button", name="Close").click()
+
+
+def finder(page: Page) -> Locator:
+    return page.get_by_role("dialog", name="Find anything")
+
+
+def test_one_field_finds_a_lease_by_keyboard_from_any_page(visits: Visits) -> None:
+    page = visits.open_live("/c/embedded/holders/")
+    link = page.get_by_role("link", name="History", exact=True)
+    link.focus()
+    page.keyboard.press("Control+k")
+    field = finder(page).get_by_role("combobox")
+    expect(field).to_be_focused()
+    expect(finder(page).get_by_role("option", name="Overview")).to_be_visible()
+    field.press_sequentially("one")
+    first = finder(page).get_by_role("option", selected=True)
+    expect(first).to_contain_text("default/one")
+    assert field.get_attribute("aria-activedescendant") == first.get_attribute("id")
+    assert field.get_attribute("aria-expanded") == "true"
+    page.evaluate(AXE.read_text())
+    broken = page.evaluate("async () => (await axe.run('#find')).violations")
+    assert [(one["id"], one["nodes"][0]["html"]) for one in broken] == []
+    field.press("ArrowUp")  # from the first to the last
+    expect(finder(page).get_by_role("option").last).to_have_attribute("aria-selected", "true")
+    field.press("Escape")
+    expect(finder(page)).to_be_hidden()
+    expect(link).to_be_focused()
+    page.keyboard.press("Meta+k")
+    expect(field).to_be_focused()
+    page.keyboard.type("default/one")
+    page.keyboard.press("Enter")  # at once: it opens what is typed, not what is still shown
+    expect(page.locator("h1")).to_have_text("one")
+
+
+def test_what_nothing_is_called_is_said_and_enter_leads_to_the_page(visits: Visits) -> None:
+    page = visits.open_live("/c/embedded/leases/default/one/")
+    page.get_by_role("link", name="Ctrl K").click()
+    field = finder(page).get_by_role("combobox")
+    expect(finder(page).get_by_role("option").first).to_have_text("Edit default/one")
+    field.press_sequentially("nothing-is-called-so")
+    expect(finder(page).get_by_role("status")).to_contain_text("Nothing is called")
+    expect(field).to_have_attribute("aria-expanded", "false")
+    field.press("Enter")
+    expect(page.get_by_role("heading", name="Search", exact=True)).to_be_visible()
+
+
+def test_keys_lead_to_the_actions_of_a_lease_that_one_may_do(visits: Visits) -> None:
+    page = visits.open_live("/c/embedded/leases/default/one/")
+    page.evaluate("document.body.removeAttribute('data-may-edit')")
+    page.keyboard.press("d")
+    page.keyboard.press("?")
+    expect(dialog(page)).to_contain_text("CSV of the last hour")
+    expect(dialog(page)).not_to_contain_text("Delete")
+    for key, action in (("h", "Hand over"), ("r", "Release"), ("d", "Delete"), ("e", "Edit")):
+        page.goto(f"{visits.url}/c/embedded/leases/default/one/")
+        page.keyboard.press(key)
+        expect(page.locator("h1")).to_contain_text(action)

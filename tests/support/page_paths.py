@@ -20,6 +20,7 @@ PATHS = (
     "/c/a/incidents/first/",
     "/c/a/reliability/",
     "/c/a/wall/",
+    "/c/a/search/?q=s",
     "/components/",
     "/audit/",
     "/wall-links/",

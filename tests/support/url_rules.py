@@ -47,6 +47,7 @@ RULES = {
     "history": Rule(READERS),
     "stretch": Rule(READERS),
     "wall": Rule(READERS | {"wall"}),
+    "search": Rule(READERS),
     "audit": Rule(READERS),
     "audit_row": Rule(READERS),
     "api": Rule(READERS),

@@ -74,6 +74,7 @@ READS = {
         "format", "period", "date", "by", "namespace", "lease", "objective", "page", "limit",
     },
     "wall": FILTER | {"key"},
+    "search": {"format", "q", "lease", "page", "limit"},
     "audit": {
         "format", "page", "limit", "q", "cluster", "lease", "user", "action", "outcome", "batch",
         "since", "until",
@@ -124,6 +125,7 @@ FORMATS = {
     "incident": ("json", "markdown"),
     "near_misses": ("json",),
     "reliability": ("json", "csv"),
+    "search": ("json",),
     "audit": ("json", "csv", "ndjson"),
     "security_log": ("json", "csv", "ndjson"),
 }
@@ -253,6 +255,7 @@ def test_no_page_repeats_a_long_text_often_or_loses_what_it_refuses(browser, mon
             fields = re.findall(rf'<input(?=[^>]* name="{parameter}")[^>]*>', text)
             if len(text) >= 500_000:
                 wrong.append((page.name, parameter, f"{len(text):,}"))
+            fields = [one for one in fields if 'role="combobox"' not in one]
             if parameter == "q":
                 del fields[:1]  # the search of the frame
             is_text = fields and parameter not in CHOSEN
