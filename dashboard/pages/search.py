@@ -41,8 +41,8 @@ TITLES = {
 }  # fmt: skip
 EXACT, BEGINS, BEGINS_WORD, INSIDE, BESIDE = range(5)  # where a text was found; the best first
 MAX_LINES = 300  # that are compared for one word; of more, those that begin with it come first
-MAX_LINES_OF_WORDS = 2000  # with several words, of which most lines have only one
-MAX_WORDS = 6
+MAX_LINES_OF_WORDS = 1000  # with several words, of which most lines have only one
+MAX_WORDS = 4
 MAX_ADDED = 1000  # names; then the text is made again
 COST = 10.0  # it is not made again for so many times as long as that took
 
@@ -86,43 +86,45 @@ def rank_of(line: str, place: int, text: str) -> int:
     """How well a line is found by a text at `place`: the name counts more than the namespace."""
     name = line.find("/") + 1
     if place == name or (place == 0 and "/" in text):
-        return BEGINS
+        return EXACT if len(line) == place + len(text) else BEGINS
     if place > name:
         return BEGINS_WORD if line[place - 1] in "-._" else INSIDE
     return BESIDE
 
 
 class NameText:
-    """Names, a line each. Values in, values out: whoever owns it takes care of threads."""
+    """Names, a line each; `mark` stands before what counts as the name. Values in, values out."""
 
-    def __init__(self, names: Iterable[str] = ()) -> None:
-        self.text = "\n" + "".join([f"{name}\n" for name in names])
+    def __init__(self, names: Iterable[str] = (), *, mark: str = "/") -> None:
+        self.text, self._mark = "\n", mark
+        self.add(names)
 
-    def add(self, names: Sequence[str]) -> None:
+    def add(self, names: Iterable[str]) -> None:
         self.text += "".join([f"{name}\n" for name in names])
 
     def find(self, words: Sequence[str]) -> dict[str, int]:
-        """Some lines that have all words, with the rank of the rarest word."""
-        if any(word not in self.text for word in words):
-            return {}
-        first = min(words, key=self.text.count) if len(words) > 1 else words[0]
-        most = MAX_LINES if len(words) == 1 else MAX_LINES_OF_WORDS
+        """Some lines that have all words, with the rank of a word: all, where they are not many."""
         found: dict[str, int] = {}
-        wanted = (f"/{first}\n", f"\n{first}\n", f"/{first}", f"\n{first}", f"-{first}", first)
-        for pattern in wanted:
-            for line, place in islice(self._lines(pattern), most):
-                if all(word in line for word in words):
-                    begin = place + (pattern != first)  # behind the mark in front of it
-                    whole = pattern.endswith("\n")
-                    rank = EXACT if whole else rank_of(line, begin, first)
-                    found[line] = min(rank, found.get(line, BESIDE))
+        most = MAX_LINES if len(words) == 1 else MAX_LINES_OF_WORDS
+        for word in sorted(words, key=len, reverse=True):
+            for before, after in (("", ""), (self._mark, ""), (self._mark, "\n")):
+                seen = 0
+                for line, place in islice(self._lines(before + word + after), most):
+                    seen += 1
+                    if all(other in line for other in words):
+                        rank = EXACT if after else rank_of(line, place + len(before), word)
+                        found[line] = min(rank, found.get(line, BESIDE))
+                if seen < most and not before:
+                    return found  # these were all
+                if seen < most:
+                    break
         return found
 
     def _lines(self, pattern: str) -> Iterator[tuple[str, int]]:
         """Each line with the pattern, and the place of the pattern in it."""
         at = self.text.find(pattern)
         while at >= 0:
-            begin = at + 1 if pattern[0] == "\n" else self.text.rfind("\n", 0, at) + 1
+            begin = self.text.rfind("\n", 0, at + (pattern[0] == "\n")) + 1
             end = self.text.find("\n", begin)
             yield self.text[begin:end], at - begin
             at = self.text.find(pattern, end)
@@ -134,7 +136,7 @@ class ClusterNames:
 
     def __init__(self, feed: ClusterFeed) -> None:
         self._feed, self._number, self._until = feed, -1, 0.0
-        self.leases, self.holders = NameText(), NameText()
+        self.leases, self.holders = NameText(), NameText(mark="\n")
         self.identities: dict[str, str] = {}  # the host of each line of holders, as it is written
         self._known = self._added = 0
         self._outdated = True
@@ -160,9 +162,9 @@ class ClusterNames:
         names = [f"{key.namespace}/{key.name}" for key in keys if key.namespace != NODE_LEASES]
         names += [f"{NODE_LEASES}/{key.name}" for key in keys if key.namespace == NODE_LEASES]
         self.identities = {}
-        for one in every:
+        for one in [one for one in every if one.lasting.kind is not Kind.HEARTBEAT]:
             self._hold(one)
-        self.leases, self.holders = NameText(names), NameText(self.identities)
+        self.leases, self.holders = NameText(names), NameText(self.identities, mark="\n")
         self._known, self._added, self._outdated = len(names), 0, False
         ended = time.monotonic()
         self._until = ended + COST * (ended - begun)
