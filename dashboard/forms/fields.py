@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -160,6 +161,35 @@ class LeaseField(forms.CharField):
                 "Write the name of one namespace, or namespace/name of one Lease, without patterns."
             )
         return namespace, name
+
+
+class EndField(forms.CharField):
+    """When something ends that is made now: a number of days, a length, or a time to come."""
+
+    def __init__(self, *, most_days: int, **kwargs: Any) -> None:
+        line = TextLine(placeholder="90 d, 12 h or 22:00")
+        super().__init__(max_length=64, widget=line, **kwargs)
+        self._most = most_days
+
+    def clean(self, value: Any) -> datetime | None:
+        text, now = super().clean(value), clock.now()
+        days = re.fullmatch(r"(\d{1,6})\s*(?:d|days?)?", text, re.ASCII)
+        if not text:
+            return None
+        try:
+            end = (
+                now + timedelta(days=int(days[1]))
+                if days
+                else read_typed_time(text, "", now, ahead=True)
+            )
+        except BadFilter:
+            end = now
+        if end is None or not now < end <= now + timedelta(days=self._most):
+            raise forms.ValidationError(
+                f"Write days from 1 to {self._most:,}, a length such as 12 h, or a time to come "
+                "in UTC, such as 22:00."
+            )
+        return end
 
 
 EXAMPLE = "2026-11-20T12:04:22.204117Z"

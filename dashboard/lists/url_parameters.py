@@ -124,20 +124,41 @@ def for_input(value: str) -> str:
 
 
 _TIME_OF_DAY = re.compile(r"\d?\d:\d\d(:\d\d(\.\d{1,6})?)?", re.ASCII)
+_LENGTH = re.compile(
+    r"(?:for|in|last)?\s*(\d{1,6}(?:\.\d{1,3})?)\s*(s|sec|m|min|h|d)", re.ASCII | re.IGNORECASE
+)
+_UNITS = {"s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}
+MAX_LENGTH = timedelta(days=366)
 _DAY = timedelta(days=1)
 CLOCKS_DIFFER = timedelta(seconds=5)
 FIRST, LAST = datetime(1970, 1, 1, tzinfo=UTC), datetime(3000, 1, 1, tzinfo=UTC)
 
 
-def read_moment(text: str, name: str, latest: datetime | None = None) -> datetime | None:
+def read_length(text: str, name: str) -> timedelta | None:
+    """A length as people type it: `1 h`, `for 90 min`; None for another text. Raises BadFilter."""
+    span = _LENGTH.fullmatch(text.strip())
+    if span is None:
+        return None
+    length = timedelta(seconds=float(span[1]) * _UNITS[span[2].lower()])
+    if length > MAX_LENGTH:
+        raise BadFilter(f"{name} cannot be {quoted(text)}: use at most {MAX_LENGTH.days} d.")
+    return length
+
+
+def read_moment(
+    text: str, name: str, latest: datetime | None = None, now: datetime | None = None
+) -> datetime | None:
     """Read a moment; UTC without an offset, None for "". Raises BadFilter, which names `name`.
 
-    A time of day means the last one before `latest`, if that is given. The years are limited so
-    that any span that a page shows can be added.
+    If `latest` is given, a time of day means the last one before it, and a length means so long
+    before `now`, or before `latest`. The years are limited so that any span that a page shows can
+    be added.
     """
     text = text.strip()
     if not text:
         return None
+    if latest is not None and (length := read_length(text, name)) is not None:
+        return (now or latest) - length
     if latest is not None and _TIME_OF_DAY.fullmatch(text):
         return _last_time_of_day(text, name, latest)
     try:
@@ -145,14 +166,19 @@ def read_moment(text: str, name: str, latest: datetime | None = None) -> datetim
         moment = datetime.fromisoformat(text.replace(" 0", "+0") if "T" in text else text)
         moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     except (ValueError, OverflowError) as error:
+        also = "" if latest is None else ", 03:12 or 90 min"
         raise BadFilter(
-            f"{name} cannot be {quoted(text)}: use a time such as 2026-11-20T03:12:40Z."
+            f"{name} cannot be {quoted(text)}: use a time such as 2026-11-20T03:12:40Z{also}."
         ) from error
     if not FIRST <= moment < LAST:
         raise BadFilter(
             f"{name} cannot be {quoted(text)}: use a year from {FIRST.year} to {LAST.year - 1}."
         )
     return moment
+
+
+def is_time_of_day(text: str) -> bool:
+    return _TIME_OF_DAY.fullmatch(text.strip()) is not None
 
 
 def _last_time_of_day(text: str, name: str, latest: datetime) -> datetime:
@@ -184,10 +210,12 @@ class Parameter:
     def __init__(self, name: str, reader: Callable[..., Any] = text, *given: Any) -> None:
         self.name, self.reader, self.given = name, reader, given
 
-    def read(self, query: QueryDict, usual: Any, latest: datetime | None) -> Any:
+    def read(
+        self, query: QueryDict, usual: Any, latest: datetime | None, now: datetime | None
+    ) -> Any:
         """The value, or `usual` without one. A time of day is the last one before `latest`."""
         if self.reader is read_moment:
-            return read_moment(query.get(self.name, ""), self.name, latest)
+            return read_moment(query.get(self.name, ""), self.name, latest, now)
         if self.reader is not words and not query.get(self.name):
             return usual
         value = self.reader(query, self.name, *self.given)
@@ -235,7 +263,7 @@ class UrlState:
         empty = cls(**usual)
         for field in sorted(cls.PARAMETERS, key=lambda field: _READ_ORDER.get(field, 0)):
             latest = found.get("until") or now
-            found[field] = cls.PARAMETERS[field].read(query, getattr(empty, field), latest)
+            found[field] = cls.PARAMETERS[field].read(query, getattr(empty, field), latest, now)
         state = cls(**usual | found)
         state.check()
         return state

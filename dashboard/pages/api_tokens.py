@@ -1,7 +1,6 @@
 """API tokens: a person makes and revokes own ones; an admin sees all."""
 
 from collections.abc import Callable
-from datetime import timedelta
 from functools import wraps
 from typing import Any, cast
 
@@ -19,7 +18,7 @@ from dashboard.access.roles import API_TOKENS
 from dashboard.access.security_log import SecurityEvent
 from dashboard.board import running_board
 from dashboard.forms.admin_form import PlainForm
-from dashboard.forms.fields import WholeNumber
+from dashboard.forms.fields import EndField
 from dashboard.forms.make_and_revoke import MadeByPeople, name_field
 from leases.models import ApiToken
 
@@ -30,7 +29,7 @@ ROLE_WORDS = {
 
 
 class ApiTokenForm(PlainForm):
-    """What the token is for, what it may read, and for how many days."""
+    """What the token is for, what it may read, and when it ends."""
 
     name = name_field("token", "The job or the script that uses it.")
     role = forms.ChoiceField(
@@ -39,13 +38,11 @@ class ApiTokenForm(PlainForm):
         help_text="The token never reads more than you may.",
         error_messages={"invalid_choice": "You cannot give this role. Choose one of the list."},
     )
-    days = forms.IntegerField(
-        label="Expires after",
-        min_value=1,
-        max_value=api_tokens.MAX_DAYS,
-        initial=90,
-        widget=WholeNumber(unit="days"),
-        help_text=f"{api_tokens.MAX_DAYS:,} days at most.",
+    days = EndField(
+        label="Expires",
+        most_days=api_tokens.MAX_DAYS,
+        initial="90 d",
+        help_text=f"After so many days ({api_tokens.MAX_DAYS:,} at most), a length, or at a time.",
         error_messages={"required": "Write the number of days."},
     )
 
@@ -96,13 +93,13 @@ class ApiTokens(MadeByPeople[ApiToken, ApiTokenForm]):
         return ApiTokenForm(data, user=cast("User", self.request.user))
 
     def make(self, form: ApiTokenForm) -> tuple[ApiToken, dict[str, Any]]:
-        now, given = clock.now(), form.cleaned_data
+        given = form.cleaned_data
         token, text = api_tokens.create(
             name=given["name"],
             user=form.user,
             role=given["role"],
-            now=now,
-            expires_at=now + timedelta(days=given["days"]),
+            now=clock.now(),
+            expires_at=given["days"],
         )
         address = self.request.build_absolute_uri("/").rstrip("/")
         return token, {"made": token, "text": text, "address": address}

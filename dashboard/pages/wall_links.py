@@ -1,7 +1,6 @@
 """Links that open the wall without a login: list, make and revoke them."""
 
 from collections.abc import Iterable
-from datetime import timedelta
 from typing import Any
 
 from django import forms
@@ -13,13 +12,13 @@ from dashboard.access.roles import WALL_LINKS
 from dashboard.access.security_log import SecurityEvent
 from dashboard.board import running_board
 from dashboard.forms.admin_form import PlainForm
-from dashboard.forms.fields import WholeNumber
+from dashboard.forms.fields import EndField
 from dashboard.forms.make_and_revoke import MadeByPeople, name_field
 from leases.models import WallLink
 
 
 class WallLinkForm(PlainForm):
-    """The name of the screen, the clusters that its link opens, and for how many days."""
+    """The name of the screen, the clusters that its link opens, and when it ends."""
 
     name = name_field("link", "Where the screen hangs.")
     clusters = forms.MultipleChoiceField(
@@ -31,13 +30,11 @@ class WallLinkForm(PlainForm):
             "invalid_choice": "%(value)s is no cluster here. Choose one of the list.",
         },
     )
-    days = forms.IntegerField(
-        label="Ends after",
+    days = EndField(
+        label="Ends",
         required=False,
-        min_value=1,
-        max_value=3650,
-        widget=WholeNumber(unit="days"),
-        help_text="Empty: until it is revoked.",
+        most_days=3650,
+        help_text="After days, a length such as 12 h, or at a time. Empty: until it is revoked.",
     )
 
     def __init__(self, *args: Any, clusters: Iterable[str], **kwargs: Any) -> None:
@@ -66,13 +63,12 @@ class WallLinks(MadeByPeople[WallLink, WallLinkForm]):
         return WallLinkForm(data, clusters=running_board().clusters)
 
     def make(self, form: WallLinkForm) -> tuple[WallLink, dict[str, Any]]:
-        now, days = clock.now(), form.cleaned_data["days"]
         link, token = links.create(
             name=form.cleaned_data["name"],
             clusters=form.cleaned_data["clusters"],
             created_by=self.request.user.get_username(),
-            now=now,
-            expires_at=now + timedelta(days=days) if days else None,
+            now=clock.now(),
+            expires_at=form.cleaned_data["days"],
         )
         urls = {
             cluster: self.request.build_absolute_uri(links.path_of(token, cluster=cluster))

@@ -1,6 +1,5 @@
 """Read from a URL which stretch of time is wanted, and link to others."""
 
-import re
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
@@ -9,23 +8,23 @@ import msgspec
 
 from dashboard.lists.controls import Chip, ListLinks
 from dashboard.lists.url_parameters import (
+    MAX_LENGTH,
     PAGE,
     BadFilter,
     ListFilter,
     Parameter,
+    is_time_of_day,
     number,
     one_of,
     passed,
-    quoted,
+    read_length,
     read_moment,
     words,
 )
 from dashboard.parts.formatting import span_of
 from leases.domain.kind import Kind
 
-_SPAN = re.compile(r"(?:for|in)?\s*(\d{1,6}(?:\.\d{1,3})?)\s*(s|sec|m|min|h|d)", re.IGNORECASE)
-_UNITS = {"s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}
-_DAY = timedelta(days=1)
+DAY = timedelta(days=1)
 
 
 def read_typed_time(text: str, name: str, now: datetime, *, ahead: bool = False) -> datetime | None:
@@ -33,19 +32,11 @@ def read_typed_time(text: str, name: str, now: datetime, *, ahead: bool = False)
 
     `ahead`: it is to come (a mute, an expiry), else it has passed. None for "". Raises BadFilter.
     """
-    text = text.strip()
-    if span := _SPAN.fullmatch(text):
-        length = timedelta(seconds=float(span[1]) * _UNITS[span[2].lower()])
-        if length <= MAX_RANGE:
-            return now + length if ahead else now - length
-        raise BadFilter(f"{name} cannot be {quoted(text)}: use at most 366 d.")
-    try:
-        moment = read_moment(text, name, now)
-    except BadFilter as error:
-        example = "04:30, 90 min or 2026-11-20T03:12:40Z"
-        raise BadFilter(f"{name} cannot be {quoted(text)}: use {example}.") from error
-    if moment is not None and ahead and moment <= now and len(text) <= len("22:00:00"):
-        return moment + _DAY
+    if ahead and (length := read_length(text, name)) is not None:
+        return now + length
+    moment = read_moment(text, name, now)
+    if moment is not None and ahead and moment <= now and is_time_of_day(text):
+        return moment + DAY
     return moment
 
 
@@ -60,7 +51,7 @@ RANGES = {
 }
 USUAL_RANGE = "6h"
 SHORTEST = timedelta(seconds=10)
-MAX_RANGE = timedelta(days=366)
+MAX_RANGE = MAX_LENGTH
 WORST_FIRST, BY_CHANGES, BY_NAME = SORTS = ("worst", "changes", "name")
 LANES, TABLE = VIEWS = ("lanes", "table")
 LARGEST_PAGE = 200

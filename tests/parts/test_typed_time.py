@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from io import StringIO
 
 import pytest
+from django.core.management import call_command
+from django.http import QueryDict
 
 from dashboard.forms.fields import MomentField
 from dashboard.lists.url_parameters import BadFilter
-from dashboard.parts.time_range import read_typed_time
+from dashboard.parts.time_range import StretchFilter, read_typed_time
+from leases.models import ApiToken, QuietTime, WallLink
+from tests.support.board import KEY, a_lease, fill
+from tests.support.values.change_rows import to_row
+from tests.support.values.changes import a_change
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 
@@ -38,3 +45,70 @@ def test_what_is_no_time_is_refused_with_an_example(typed):
 
 def test_the_edit_form_reads_the_same():
     assert "T04:30:00.000000Z" in MomentField(label="Renewed").clean("04:30")
+
+
+def near(moment: datetime, **ahead: float) -> bool:
+    return abs(moment - datetime.now(UTC) - timedelta(**ahead)) < timedelta(minutes=1)
+
+
+@pytest.mark.parametrize(
+    ("path", "lists"),
+    [
+        ("history/?since=90+min", True),
+        ("history/?since=2+h&until=30+min", True),
+        ("history/stretch/?from=2+h&to=for+30+min", True),
+        ("incidents/?from=last+1+h", True),
+        ("timeline/?from=2+h&to=1+h&at=90+min", True),
+        ("leases/?at=5+min", True),
+        (f"leases/{KEY}/?at=5+min", False),
+        (f"leases/{KEY}/?from=2+h&to=1+h", False),
+    ],
+)
+def test_every_filter_reads_the_same(path, lists, board, admin):
+    old = datetime.now(UTC) - timedelta(hours=3)
+    fill(board.clusters["a"].store, a_lease())
+    to_row(a_change(1, at=old)).save()
+    answer = admin.get(f"/c/a/{path}")
+    assert answer.status_code == 200, answer.content
+    assert b"cannot be" not in answer.content
+    if lists:
+        assert admin.get(f"/c/a/{path}&format=json").status_code == 200
+
+
+def test_a_length_ends_now_whatever_the_end_of_a_stretch_is():
+    read = StretchFilter.read(QueryDict("from=2+h&to=1+h"), NOW)
+    assert (read.since, read.until) == (NOW - timedelta(hours=2), NOW - timedelta(hours=1))
+
+
+def test_the_trails_read_the_same(board, admin):
+    for path in ("/audit/?since=1+h", "/security-log/?since=3:12&until=10+s"):
+        assert admin.get(path).status_code == 200
+
+
+def test_a_mute_an_expiry_and_an_export_read_the_same(board, admin):
+    mute = {"cluster": "", "lease": "", "reason": "upgrade"}
+    for given, since, until in (
+        ({"since": "", "until": "for 90 min"}, 0, 90),
+        ({"since": "1 h", "until": "30 min"}, 60, 90),
+    ):
+        admin.post("/notifications/quiet/", mute | given)
+        row = QuietTime.objects.latest("pk")
+        assert near(row.since, minutes=since), given
+        assert near(row.until, minutes=until), given
+    last = datetime.now(UTC) - timedelta(minutes=2)
+    admin.post("/notifications/quiet/", mute | {"since": f"{last:%H:%M}", "until": ""})
+    assert QuietTime.objects.latest("pk").since <= datetime.now(UTC), "it has just begun"
+    for typed, ends in (("12 h", {"hours": 12}), ("400 d", {"days": 400}), ("7", {"days": 7})):
+        admin.post("/wall-links/", {"name": typed, "days": typed, "clusters": ["a"]})
+        assert near(WallLink.objects.get(name=typed).expires_at, **ends)
+        admin.post("/tokens/", {"name": typed, "days": typed, "role": "operator"})
+        assert near(ApiToken.objects.get(name=typed).expires_at, **ends)
+    for typed in ("0", "3651", "soon", "2020-01-01T00:00Z"):
+        for path in ("/wall-links/", "/tokens/"):
+            more = {"name": "x", "days": typed, "role": "operator", "clusters": ["a"]}
+            assert b"Write days from 1 to 3,650, a length" in admin.post(path, more).content
+    to_row(a_change(1, at=datetime.now(UTC) - timedelta(hours=3))).save()
+    for typed, lines in (("1 h", 0), ("4 h", 1)):
+        printed = StringIO()
+        call_command("export_history", since=typed, stdout=printed)
+        assert printed.getvalue().count("\n") == lines

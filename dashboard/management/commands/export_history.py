@@ -8,6 +8,7 @@ from typing import Any
 from django.core.management.base import CommandError
 from django.utils.dateparse import parse_datetime
 
+from dashboard import clock
 from dashboard.access.security_log import SecurityEvent, record
 from dashboard.lists.url_parameters import BadFilter, read_moment
 from dashboard.management.refusing import RefusingCommand
@@ -21,7 +22,9 @@ class Command(RefusingCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--cluster", help="only this cluster (all)")
-        parser.add_argument("--since", help="only from this time on, RFC 3339 with an offset")
+        parser.add_argument(
+            "--since", help="only from this time on: RFC 3339 with an offset, 03:12 or 90 min"
+        )
         parser.add_argument("--format", choices=["ndjson", "csv"], default="ndjson")
 
     def handle(self, *, cluster: str | None, since: str | None, **options: Any) -> None:
@@ -50,14 +53,14 @@ def _moment(text: str | None) -> Any:
         moment = parse_datetime(text)
     except ValueError:
         moment = None
-    if moment is None or moment.tzinfo is None:
-        raise CommandError(
-            f"--since {text[:60]!r} is not a time; write it like 2026-11-20T03:12:40Z."
-        )
     try:
-        return read_moment(text, "--since")
-    except BadFilter as error:
-        raise CommandError(str(error)) from error
+        if moment is None or moment.tzinfo is not None:
+            return read_moment(text, "--since", clock.now())
+    except BadFilter:
+        pass
+    raise CommandError(
+        f"--since {text[:60]!r} is not a time; write it like 2026-11-20T03:12:40Z, 03:12 or 90 min."
+    )
 
 
 def _check_cluster(cluster: str | None) -> None:

@@ -1,7 +1,7 @@
 """The log of messages; mutes and maintenance windows."""
 
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django import forms
@@ -21,11 +21,12 @@ from dashboard.lists.url_parameters import (
     BadFilter,
     ListFilter,
     Parameter,
+    is_time_of_day,
     number,
     one_of,
-    read_moment,
 )
 from dashboard.pages.notifications.receivers import receivers_required
+from dashboard.parts.time_range import DAY, read_typed_time
 from leases.domain.lease import ObjectName
 from leases.domain.notify import Stage
 from leases.history import outbox as stored
@@ -90,6 +91,7 @@ def notification_log(request: HttpRequest) -> HttpResponseBase:
 
 MAX_REASON = 500
 MAX_LISTED = 500
+JUST_NOW = timedelta(hours=1)  # so long ago a time of day has just passed
 
 
 class QuietForm(PlainForm):
@@ -101,13 +103,13 @@ class QuietForm(PlainForm):
         label="From, UTC",
         required=False,
         max_length=64,
-        widget=TextLine(mono=True, placeholder="2026-11-20T22:00, empty for now"),
+        widget=TextLine(mono=True, placeholder="22:00, empty for now"),
     )
     until = forms.CharField(
         label="To, UTC",
         required=False,
         max_length=64,
-        widget=TextLine(mono=True, placeholder="2026-11-21T02:00"),
+        widget=TextLine(mono=True, placeholder="02:00 or 90 min"),
         help_text="Empty: until somebody ends it.",
     )
     reason = forms.CharField(label="Reason", max_length=MAX_REASON, widget=Area(rows=2))
@@ -120,10 +122,14 @@ class QuietForm(PlainForm):
         self._now = now
 
     def clean_since(self) -> datetime:
-        return self._moment("since") or self._now
+        """A time of day that has just passed means now; else the next one is meant."""
+        since = self._moment("since", self._now) or self._now
+        passed = since - DAY
+        just = is_time_of_day(self.cleaned_data["since"]) and self._now - JUST_NOW <= passed
+        return passed if just else since
 
     def clean_until(self) -> datetime | None:
-        until = self._moment("until")
+        until = self._moment("until", self.cleaned_data.get("since") or self._now)
         if until is not None and until <= self._now:
             raise forms.ValidationError("This time has passed. Write a later one, with its day.")
         return until
@@ -143,9 +149,9 @@ class QuietForm(PlainForm):
             self.add_error("reason", f"There are {MAX_LISTED} of these. End some first.")
         return given
 
-    def _moment(self, name: str) -> datetime | None:
+    def _moment(self, name: str, after: datetime) -> datetime | None:
         try:
-            return read_moment(self.cleaned_data[name], name)
+            return read_typed_time(self.cleaned_data[name], name, after, ahead=True)
         except BadFilter as error:
             raise forms.ValidationError(str(error)) from error
 

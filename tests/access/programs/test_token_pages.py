@@ -50,7 +50,7 @@ def test_a_person_makes_a_token_that_is_shown_once_and_revokes_it():
     ("wrong", "says"),
     [
         ({"role": "admin"}, "You cannot give this role."),
-        ({"days": "0"}, "greater than or equal to 1"),
+        ({"days": "0"}, "Write days from 1 to 3,650"),
         ({"name": "taken"}, "You have a token of this name already"),
         ({"name": ""}, "Write a name"),
     ],

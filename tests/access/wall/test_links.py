@@ -113,7 +113,7 @@ def test_an_admin_makes_a_link_sees_its_address_once_and_it_opens(board, admin):
         ({"name": "taken", "clusters": ["a"]}, "There is a link of this name already"),
         ({"name": "x"}, "Choose a cluster: a wall link opens those that it names alone."),
         ({"name": "x", "clusters": ["zz"]}, "zz is no cluster here."),
-        ({"name": "x", "clusters": ["a"], "days": "0"}, "greater than or equal to 1"),
+        ({"name": "x", "clusters": ["a"], "days": "0"}, "Write days from 1 to 3,650"),
     ],
 )
 def test_a_form_that_cannot_be_used_says_why(board, admin, fields, said):
