@@ -32,7 +32,7 @@ from django.utils import timezone
 
 from dashboard.access.security_log import OK, SecurityEvent, full_address, record
 
-COOKIE = "leaseboard_browser"
+COOKIE = f"leaseboard_browser_{settings.BOARD_MARK}"
 SALT = "leaseboard.known-browser"
 KNOWN_SECONDS = 180 * 24 * 3600
 

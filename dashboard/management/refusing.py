@@ -1,11 +1,12 @@
 """What commands share: bad input is one sentence and exit code 1; ports and paths."""
 
+import os
 from argparse import ArgumentTypeError
 from pathlib import Path
 from typing import Any, NoReturn
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import Error, connection
 
 from dashboard.log_lines import redact
@@ -60,6 +61,20 @@ def parse_port(text: str, *, least: int = 1) -> int:
             f"{text[:20]!r} is no port; write a number from {least} to {LAST_PORT}"
         )
     return int(text)
+
+
+USUAL_PORT = 8000
+
+
+def pages_port(port: int | None) -> int:
+    """The port of the pages as given, else that of the environment. Raises CommandError."""
+    given = os.environ.get("PORT", "")
+    if port is not None or not given:
+        return port or USUAL_PORT
+    try:
+        return parse_port(given)
+    except ArgumentTypeError as error:
+        raise CommandError(f"PORT of the environment: {error}, or give --port.") from None
 
 
 def origin_of(host: str, port: int) -> str:

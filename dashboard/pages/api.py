@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from django.conf import settings
 from django.http import HttpRequest, HttpResponseBase
 from django.shortcuts import render
 from django.urls import get_resolver
@@ -84,7 +85,7 @@ def openapi(version: str) -> Json:
             "schemas": enums | schemas,
             "securitySchemes": {
                 "token": {"type": "http", "scheme": "bearer", "description": "An API token"},
-                "session": {"type": "apiKey", "in": "cookie", "name": "sessionid"},
+                "session": {"type": "apiKey", "in": "cookie", "name": settings.SESSION_COOKIE_NAME},
             },
         },
     }

@@ -19,6 +19,7 @@ from django.db import DEFAULT_DB_ALIAS, connection, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
+from django.utils.crypto import salted_hmac
 
 from dashboard.config import MIN_SECRET_KEY, VERSION
 from leases.private_files import ProcessLock, write_private
@@ -93,6 +94,13 @@ def _refusal(path: Path, why: str) -> BadSecretKey:
         f"The secret key {path} {why}: put a good copy in its place, or remove it; then a new one "
         "is made, and everybody signs in again."
     )
+
+
+def mark_of(key: str) -> str:
+    """Eight digits for the names of cookies, which browsers share among all ports of a host. They
+    are the same for replicas, and after a restart.
+    """
+    return salted_hmac("leaseboard.cookies", "name", secret=key, algorithm="sha256").hexdigest()[:8]
 
 
 UMASK = 0o077  # what this process makes is for its owner alone

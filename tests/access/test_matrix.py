@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from asgiref.sync import sync_to_async
 from channels.routing import URLRouter
+from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
@@ -249,7 +250,7 @@ def test_a_forged_token_and_a_foreign_origin_write_nothing(filled, key, name):
     before = counted()
     secret, other = "a" * 32, "b" * 32
     fields = {"csrfmiddlewaretoken": secret, "confirm": "yes", "reason": "x"}
-    browser.cookies["csrftoken"] = secret
+    browser.cookies[settings.CSRF_COOKIE_NAME] = secret
     for forged, more in (
         ({"csrfmiddlewaretoken": other}, {}),
         ({"csrfmiddlewaretoken": ""}, {}),

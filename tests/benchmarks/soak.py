@@ -78,8 +78,8 @@ async def _soak(asked: Namespace, folder: Path) -> int:
     async with _running(asked, folder) as parts:
         replicas, receiver = parts.replicas, parts.receiver
         browser = await asyncio.to_thread(make_receiver, replicas.one, receiver.url)
-        [session] = [one["value"] for one in cookies(browser, replicas.one)
-                     if one["name"] == "sessionid"]  # fmt: skip
+        [session] = [f"{one['name']}={one['value']}" for one in cookies(browser, replicas.one)
+                     if one["name"].startswith("sessionid_")]  # fmt: skip
         printed = [server.printed("Wall") for server in (replicas.one, replicas.other)]
         wall = next(link for link in printed if "?" in link)  # one of the two made it
         visitors = Visitors(parts.pages.port, session, wall)

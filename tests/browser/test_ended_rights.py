@@ -66,22 +66,23 @@ def test_a_wall_whose_link_is_revoked_says_so(server: Server, browser: Browser) 
         expect(page.locator("main")).to_contain_text(said)
 
 
-def signed_in(browser: Browser, server: Server, session: str) -> BrowserContext:
+def signed_in(browser: Browser, server: Server, cookie: str) -> BrowserContext:
     context = browser.new_context(viewport={"width": 1440, "height": 900})
-    context.add_cookies([{"name": "sessionid", "value": session, "url": server.url}])
+    name, _, value = cookie.partition("=")
+    context.add_cookies([{"name": name, "value": value, "url": server.url}])
     return context
 
 
 def test_every_page_of_somebody_who_was_signed_out_says_so(
     server: Server, browser: Browser
 ) -> None:
-    session = people.make(server.data, {"olga": people.READER})["olga"]["session"]
-    with signed_in(browser, server, session) as context:
+    olga = people.make(server.data, {"olga": people.READER})["olga"]
+    with signed_in(browser, server, olga["cookie"]) as context:
         pages = [context.new_page() for _ in PAGES]
         for page, path in zip(pages, PAGES, strict=True):
             page.goto(f"{server.url}/c/embedded/{path}")
             expect(page.locator("[data-live-pill]")).to_contain_text("Live")
-        execute(server, "DELETE FROM django_session WHERE session_key = ?", session)
+        execute(server, "DELETE FROM django_session WHERE session_key = ?", olga["session"])
         for page in pages:
             expect(page.locator("[data-stale-text]")).to_have_text(rights.SIGNED_OUT, timeout=LIMIT)
             expect(page.locator("[data-stale-title]")).to_have_text(re.compile("No access since"))

@@ -64,7 +64,7 @@ def frame(text: str) -> bytes:
     return b"\x81\xff" + len(body).to_bytes(8, "big") + b"\0\0\0\0" + body
 
 
-def open_and_never_read(house: House, session: str) -> socket.socket:
+def open_and_never_read(house: House, cookie: str) -> socket.socket:
     """A page's socket whose answers wait unread, up to all that the server keeps for it."""
     one = socket.socket()
     one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -72,8 +72,7 @@ def open_and_never_read(house: House, session: str) -> socket.socket:
     one.sendall(
         b"GET /c/embedded/live/page/ HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: websocket\r\n"
         b"Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
-        b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nCookie: sessionid=%s\r\n\r\n"
-        % session.encode()
+        b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nCookie: %s\r\n\r\n" % cookie.encode()
     )
     assert one.recv(12) == b"HTTP/1.1 101"
     one.settimeout(3)
@@ -87,7 +86,7 @@ def open_and_never_read(house: House, session: str) -> socket.socket:
 async def test_who_does_not_read_is_hung_up_on_when_the_right_ends(house):
     """Nothing that waits for the socket may be read after the right has ended."""
     olga = house.people["slow"]
-    with await asyncio.to_thread(open_and_never_read, house, olga["session"]) as one:
+    with await asyncio.to_thread(open_and_never_read, house, olga["cookie"]) as one:
         assert not is_cut(one)
         house.end("DELETE FROM django_session WHERE session_key = :session", olga)
         end = time.monotonic() + 60

@@ -106,7 +106,7 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
 )
 async def test_a_socket_under_another_name_is_refused(house, path, host, origin, reason):
     """As a page of another site asks whose name leads to our address."""
-    port, cookie = house.server.port, f"sessionid={house.people['olga']['session']}"
+    port, cookie = house.server.port, house.people["olga"]["cookie"]
     async with connect(
         f"ws://{host}/c/embedded/live/{path}/",
         host="127.0.0.1",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from asgiref.sync import sync_to_async
 from asgiref.testing import ApplicationCommunicator
+from django.conf import settings
 from django.db import OperationalError
 from django.test import Client
 
@@ -18,7 +19,10 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("
 def socket(session: str = "", *, host: str = "testserver") -> ApplicationCommunicator:
     from dashboard.asgi import application
 
-    headers = [(b"host", host.encode()), (b"cookie", f"sessionid={session}".encode())]
+    headers = [
+        (b"host", host.encode()),
+        (b"cookie", f"{settings.SESSION_COOKIE_NAME}={session}".encode()),
+    ]
     scope = {"type": "websocket", "path": "/c/a/live/page/", "query_string": b""}
     return ApplicationCommunicator(application, scope | {"headers": headers})
 

@@ -22,9 +22,11 @@ LINE = re.compile(r'data-id="(\w+)" [^>]*data-of="([^"]+)"')
 
 
 def session_of(server: Server) -> str:
-    """The session of a browser that has used the printed link."""
+    """The cookie of the session of a browser that has used the printed link."""
     kept = cookies(signed_in(server), server)
-    return next(str(one["value"]) for one in kept if one["name"] == "sessionid")
+    return next(
+        f"{one['name']}={one['value']}" for one in kept if one["name"].startswith("sessionid_")
+    )
 
 
 class OpenPage:
@@ -34,7 +36,7 @@ class OpenPage:
 
     def __init__(self, port: int, session: str, cluster: str = "c") -> None:
         self._base = f"127.0.0.1:{port}/c/{cluster}/"
-        self._cookie = {"Cookie": f"sessionid={session}"}
+        self._cookie = {"Cookie": session}
         self._number = 0
         self._drawn = ""
         self._ids: set[str] = set()

@@ -35,6 +35,12 @@ def cookies(opener: Opener, server: Server) -> list[Any]:
     return [{"name": one.name, "value": one.value, "url": server.url} for one in jar]
 
 
+def with_token(cookie: str, token: str) -> str:
+    """The cookie of a session, and that of a CSRF token beside it."""
+    mark = cookie.partition("=")[0].partition("_")[2]
+    return f"{cookie}; csrftoken_{mark}={token}"
+
+
 def rows(opener: Opener, server: Server, cluster: str) -> dict[str, dict[str, object]]:
     with opener.open(f"{server.url}/c/{cluster}/leases/?format=json", timeout=60) as answer:
         items = json.load(answer)["items"]

@@ -38,6 +38,7 @@ from dashboard.management.refusing import (
     LAST_PORT,
     RefusingCommand,
     origin_of,
+    pages_port,
     parse_port,
     shown_path,
 )
@@ -62,11 +63,13 @@ class Command(RefusingCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
-        parser.add_argument("--port", type=parse_port, default=8000, help="port of the pages")
+        parser.add_argument(
+            "--port", type=parse_port, help="port of the pages (PORT of the environment, else 8000)"
+        )
         parser.add_argument(
             "--api-port",
             type=parse_port,
-            help="port of the embedded Lease API (the pages' port + 1)",
+            help="port of the embedded Lease API (that of the pages + 1)",
         )
         parser.add_argument(
             "--cluster",
@@ -85,7 +88,8 @@ class Command(RefusingCommand):
             help=HELP,
         )
 
-    def handle(self, *, host: str, port: int, no_demo: bool, **options: Any) -> None:
+    def handle(self, *, host: str, port: int | None, no_demo: bool, **options: Any) -> None:
+        port = pages_port(port)
         config: Config = settings.LEASEBOARD
         clusters = config.clusters
         if options["cluster"]:

@@ -16,6 +16,7 @@ from dashboard.management.refusing import (
     RefusingCommand,
     explain_database,
     origin_of,
+    pages_port,
     parse_port,
 )
 
@@ -28,10 +29,13 @@ class Command(RefusingCommand):
         parser.add_argument("name", metavar="NAME", help="a username; admin is the first account")
         parser.add_argument("--host", default="127.0.0.1", help="address of the pages")
         parser.add_argument(
-            "--port", type=parse_port, default=8000, help="their port, unless LEASEBOARD_URL is set"
+            "--port",
+            type=parse_port,
+            help="their port, unless LEASEBOARD_URL is set (PORT of the environment, else 8000)",
         )
 
-    def handle(self, *, name: str, host: str, port: int, **options: Any) -> None:
+    def handle(self, *, name: str, host: str, port: int | None, **options: Any) -> None:
+        port = pages_port(port)
         try:
             user = User.objects.filter(username=name, is_active=True).first()
             if user is None:

@@ -15,6 +15,7 @@ from dashboard.access import rights
 from tests.support.processes import Server, ended
 from tests.support.programs import people
 from tests.support.programs.open_sockets import FEED, PAGE, House, closing_of
+from tests.support.signing_in import with_token
 
 LOOKS = 5  # frames of a page, one a second: rights are looked at every two
 NEW = "a-new-and-long-one"
@@ -53,11 +54,11 @@ def change_password(house: House, path: str, name: str) -> str:
         def redirect_request(self, *_: Any) -> None:
             return None
 
-    token, session = "a" * 32, house.people[name]["session"]
+    token, cookie = "a" * 32, house.people[name]["cookie"]
     request = urllib.request.Request(
         f"{house.server.url}/admin/{path}",
         urllib.parse.urlencode({"csrfmiddlewaretoken": token} | fields_of(path, name)).encode(),
-        {"Cookie": f"sessionid={session}; csrftoken={token}", "Origin": house.server.url},
+        {"Cookie": with_token(cookie, token), "Origin": house.server.url},
     )
     with pytest.raises(urllib.error.HTTPError) as sent:
         urllib.request.build_opener(Stay).open(request, timeout=60)
@@ -67,13 +68,14 @@ def change_password(house: House, path: str, name: str) -> str:
     for header in answer.headers.get_all("Set-Cookie"):
         cookies.load(header)
     answer.close()
-    return cookies["sessionid"].value
+    return cookies[cookie.partition("=")[0]].value
 
 
 @pytest.mark.parametrize("name", PATHS)
 async def test_the_own_pages_stay_open_and_all_others_are_closed(house, name):
     who = house.people[name]
-    other = {"session": f"other-browser-of-{name}"}
+    cookie = who["cookie"].partition("=")[0]
+    other = {"cookie": f"{cookie}=other-browser-of-{name}"}
     async with AsyncExitStack() as stack:
         own = [await house.open((kind, {}), who) for kind in (FEED, PAGE)]
         others = [await house.open((kind, {}), other) for kind in (FEED, PAGE)]
@@ -87,7 +89,7 @@ async def test_the_own_pages_stay_open_and_all_others_are_closed(house, name):
         for _ in range(LOOKS):
             await own[1].recv()
         assert [socket.state.name for socket in own] == ["OPEN", "OPEN"]
-        await (await house.open((PAGE, {}), {"session": session})).close()
+        await (await house.open((PAGE, {}), {"cookie": f"{cookie}={session}"})).close()
 
         house.end("DELETE FROM django_session WHERE session_key = :session", {"session": session})
         for socket in own:

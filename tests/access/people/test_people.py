@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from django.conf import settings
 from django.contrib.auth.models import Group, Permission, User
 from django.test import Client
 
@@ -144,7 +145,7 @@ def test_a_stranger_finds_no_second_form_for_passwords():
     tried = {"username": "root", "password": PASSWORD, "next": "/admin/"}
     browser = Client()
     assert browser.post("/admin/login/", tried).status_code == 302
-    assert "sessionid" not in browser.cookies
+    assert settings.SESSION_COOKIE_NAME not in browser.cookies
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from django.conf import settings
 from django.contrib.auth.models import Group, User
 
 from leases.models import Person, SecurityRecord
@@ -34,7 +35,7 @@ def test_the_proxy_signs_in_whom_it_names_and_makes_the_account_once():
     assert (pia.username, pia.has_usable_password(), pia.person.by_proxy) == ("pia", False, True)
     assert roles() == {"operator"}
     assert log("sign_in") == [("pia", "198.51.100.9")]
-    assert "sessionid" not in browser.cookies
+    assert settings.SESSION_COOKIE_NAME not in browser.cookies
     assert b"The proxy signed you in" in browser.get(PAGE).content
 
 

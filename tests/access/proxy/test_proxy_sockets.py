@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from asgiref.sync import sync_to_async
 from asgiref.testing import ApplicationCommunicator
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.test import AsyncClient, Client
 
@@ -30,7 +31,9 @@ def _proxy(monkeypatch: pytest.MonkeyPatch) -> None:
 async def opened(peer: str, session: str = "", named: bool = True) -> ApplicationCommunicator:
     from dashboard.asgi import application
 
-    headers = {"Host": "testserver", "Cookie": f"sessionid={session}"} | (NAMED if named else {})
+    headers = {"Host": "testserver", "Cookie": f"{settings.SESSION_COOKIE_NAME}={session}"} | (
+        NAMED if named else {}
+    )
     scope = {"type": "websocket", "path": FEED, "query_string": b""}
     scope |= scope_of(headers, peer=peer, client=PROXY)
     socket = ApplicationCommunicator(application, scope)

@@ -64,7 +64,7 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
 
 def ask(house: House, who: dict[str, Any], path: str) -> socket.socket:
     """An export of which only the beginning is read."""
-    right = f"Cookie: sessionid={who['session']}" if "session" in who else ""
+    right = f"Cookie: {who['cookie']}" if "cookie" in who else ""
     right = right or f"Authorization: Bearer {who['token']}"
     connection = socket.create_connection(("127.0.0.1", house.server.port), timeout=60)
     connection.sendall(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n{right}\r\n\r\n".encode())

@@ -19,7 +19,7 @@ from leases.models import ApiToken, WallLink
 from tests.support.processes import Server, ended
 from tests.support.programs import people
 from tests.support.programs.open_sockets import FEED, PAGE, House, closing_of
-from tests.support.signing_in import Opener, cookie_keeper, form_of, press_button
+from tests.support.signing_in import Opener, cookie_keeper, form_of, press_button, with_token
 
 WITHOUT_TIMER = ("-m", "tests.access.rights.serve_without_timer")
 
@@ -144,18 +144,18 @@ async def test_sign_out_and_revoke_close_sockets_at_once(house):
             assert code == 4403
             assert reason.startswith("This wall link was revoked at ")
 
-        sign_out(server, reported["olga"]["session"])
+        sign_out(server, reported["olga"]["cookie"])
         for socket in pages:
             assert await closing_of(socket) == (4403, rights.SIGNED_OUT)
 
 
-def sign_out(server: Server, session: str) -> None:
+def sign_out(server: Server, cookie: str) -> None:
     """Press Sign out in a browser that has this session."""
     token = "a" * 32
     request = urllib.request.Request(
         f"{server.url}/sign-out/",
         urllib.parse.urlencode({"csrfmiddlewaretoken": token}).encode(),
-        {"Cookie": f"sessionid={session}; csrftoken={token}", "Origin": server.url},
+        {"Cookie": with_token(cookie, token), "Origin": server.url},
     )
     with urllib.request.urlopen(request, timeout=60) as answer:
         assert answer.url.endswith("/sign-in/")

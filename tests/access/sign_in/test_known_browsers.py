@@ -6,10 +6,12 @@ import time
 from types import SimpleNamespace
 
 import pytest
+from django.conf import settings
 from django.core import signing
 from django.test import Client
 
 from dashboard.access.sign_in_limits import COOKIE, MAX_FAILURES, is_known_browser
+from dashboard.serving.data_directory import mark_of
 from tests.access.sign_in.conftest import RIGHT, WRONG, sign_in
 
 pytestmark = pytest.mark.django_db
@@ -35,6 +37,14 @@ def test_the_cookie_is_hidden_from_scripts_and_lasts_half_a_year(ada):
     morsel = sign_in("ada", RIGHT).cookies[COOKIE]
     assert morsel["httponly"] is True
     assert (morsel["samesite"], morsel["max-age"]) == ("Lax", HALF_A_YEAR)
+
+
+def test_two_boards_on_one_host_share_no_cookie_and_a_restarted_one_keeps_its_own(ada):
+    """Browsers send the cookies of a host to all of its ports."""
+    mark = mark_of(settings.SECRET_KEY)
+    assert mark == mark_of(settings.SECRET_KEY) != mark_of("the key of another data directory")
+    given = sign_in("ada", RIGHT).cookies
+    assert set(given) == {f"sessionid_{mark}", f"csrftoken_{mark}", f"leaseboard_browser_{mark}"}
 
 
 def test_a_browser_is_known_by_its_cookie_among_other_headers(cookie):

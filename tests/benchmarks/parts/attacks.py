@@ -131,12 +131,12 @@ async def huge(target: Target) -> None:
 async def sign_ins(target: Target) -> None:
     """64 clients that guess the admin's password."""
     page = await target.ask(target.head("GET", "/sign-in/", "Connection: close"))
-    cookie = re.search(rb"csrftoken=(\w+)", page)
+    cookie = re.search(rb"(csrftoken_\w+=\w+)", page)
     token = re.search(rb'name="csrfmiddlewaretoken" value="(\w+)"', page)
     assert cookie is not None
     assert token is not None
     body = b"csrfmiddlewaretoken=%s&username=admin&password=wrong-guess" % token[1]
-    lines = (f"Cookie: csrftoken={cookie[1].decode()}", f"Content-Length: {len(body)}",
+    lines = (f"Cookie: {cookie[1].decode()}", f"Content-Length: {len(body)}",
              "Content-Type: application/x-www-form-urlencoded", "Connection: close")  # fmt: skip
     guess = target.head("POST", "/sign-in/", *lines) + body
 

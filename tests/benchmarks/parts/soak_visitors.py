@@ -81,7 +81,7 @@ class Visitors:
 
     async def _get(self, url: str) -> str:
         def ask() -> str:
-            headers = {"Cookie": f"sessionid={self._session}"}
+            headers = {"Cookie": self._session}
             with urllib.request.urlopen(
                 urllib.request.Request(url, headers=headers), timeout=60
             ) as answer:

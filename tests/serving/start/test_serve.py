@@ -7,7 +7,11 @@ import sqlite3
 from contextlib import closing
 
 import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
 
+from dashboard.management.refusing import pages_port
+from tests.support.board import member
 from tests.support.processes import Server, ended, free_port, get, manage, wait_for
 from tests.support.signing_in import rows, signed_in
 
@@ -57,17 +61,19 @@ def test_bad_input_is_one_sentence_and_exit_code_one(tmp_path, arguments, extra,
     assert len(done.stderr.strip().splitlines()) == 1
 
 
-@pytest.mark.parametrize("option", ["--port", "--api-port"])
+@pytest.mark.parametrize("option", ["--port", "--api-port", "PORT"])
 def test_a_port_in_use_is_named_with_the_way_out(tmp_path, option):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        other = "--api-port" if option == "--port" else "--port"
-        done = manage(tmp_path / "data", "serve", option, str(port), other, str(free_port()))
+        other = "--port" if option == "--api-port" else "--api-port"
+        given = () if option == "PORT" else (option, str(port))
+        of_environment = {"PORT": str(port if option == "PORT" else free_port())}
+        done = manage(tmp_path / "data", "serve", *given, other, str(free_port()), **of_environment)
     assert done.returncode == 1
     assert f"Cannot listen on 127.0.0.1 port {port}" in done.stderr
-    assert option in done.stderr
+    assert ("--port" if option == "PORT" else option) in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
 
 
@@ -84,3 +90,26 @@ def test_a_bad_option_is_one_sentence_and_exit_code_1(arguments, said, tmp_path)
     assert done.returncode == 1
     assert said in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+def test_the_port_of_the_environment_counts_where_none_is_given(monkeypatch):
+    for given, of_environment, port in (
+        (None, "", 8000),
+        (None, "9123", 9123),
+        (8124, "9123", 8124),
+        (8124, "tcp://10.0.0.1", 8124),
+    ):
+        monkeypatch.setenv("PORT", of_environment)
+        assert pages_port(given) == port
+    monkeypatch.setenv("PORT", "tcp://10.0.0.1")
+    said = r"PORT of the environment: 'tcp://10.0.0.1' is no port; write .*, or give --port\."
+    with pytest.raises(CommandError, match=said):
+        pages_port(None)
+
+
+@pytest.mark.django_db
+def test_a_printed_link_leads_to_the_port_of_the_environment(monkeypatch, capsys):
+    monkeypatch.setenv("PORT", "9123")
+    member("ada", "admin")
+    call_command("sign_in_link", "ada")
+    assert "http://127.0.0.1:9123/sign-in/" in capsys.readouterr().out

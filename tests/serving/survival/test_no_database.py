@@ -34,7 +34,7 @@ def server(tmp_path: Path, postgres: Postgres) -> Iterator[Server]:
 class Visitor:
     def __init__(self, server: Server, session: str = "") -> None:
         self._server = server
-        self._headers = {"Cookie": f"sessionid={session}"} if session else {}
+        self._headers = {"Cookie": session} if session else {}
         self.base = f"{server.url}/c/embedded/"
 
     def get(self, url: str) -> tuple[int, str]:

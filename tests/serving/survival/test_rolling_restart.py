@@ -70,7 +70,7 @@ async def test_no_page_misses_a_change_while_both_replicas_are_restarted(
 @contextmanager
 def _endless_page(database: str, server: Server, session: str) -> Iterator[Future[Any]]:
     """Ask for a page whose thread waits for the database until the end of the block."""
-    cookie = {"Cookie": f"sessionid={session}"}
+    cookie = {"Cookie": session}
     request = urllib.request.Request(f"{server.url}/wall-links/", headers=cookie)
     with psycopg.connect(database) as other, ThreadPoolExecutor(1) as thread:
         other.execute("LOCK TABLE leases_walllink IN ACCESS EXCLUSIVE MODE")

@@ -36,7 +36,7 @@ class House:
         """A socket of this kind that has sent something."""
         path, show = kind
         query = f"?key={who['key']}" if "key" in who else ""
-        headers = {"Cookie": f"sessionid={who['session']}"} if "session" in who else {}
+        headers = {"Cookie": who["cookie"]} if "cookie" in who else {}
         if "token" in who:
             headers["Authorization"] = f"Bearer {who['token']}"
         url = f"{self.server.url}/c/embedded/live/{path}/{query}".replace("http", "ws", 1)

@@ -47,7 +47,8 @@ for name, how in json.loads(%r).items():
     session[BACKEND_SESSION_KEY] = "django.contrib.auth.backends.ModelBackend"
     session[HASH_SESSION_KEY] = user.get_session_auth_hash()
     session.create()
-    made[name] = {"id": user.pk, "session": session.session_key}
+    cookie = settings.SESSION_COOKIE_NAME + "=" + session.session_key
+    made[name] = {"id": user.pk, "session": session.session_key, "cookie": cookie}
 print("made " + json.dumps(made))
 """
 
@@ -61,7 +62,7 @@ def wall(*clusters: str) -> dict[str, Any]:
 
 
 def make(data: Path, wanted: dict[str, dict[str, Any]], **extra: str) -> dict[str, dict[str, Any]]:
-    """By name: a user's id and session, a wall link's id and key, or a token with its id."""
+    """By name: a user's id, session and cookie, a wall link's id and key, a token and its id."""
     done = manage(data, "shell", "-c", SCRIPT % json.dumps(wanted), **extra)
     assert done.returncode == 0, done.stderr
     made: dict[str, dict[str, Any]] = json.loads(done.stdout.rpartition("made ")[2])
