@@ -5,19 +5,35 @@ from __future__ import annotations
 import re
 
 import pytest
+from django.conf import settings
 
 from tests.pages.conftest import HTMX, text_of
 from tests.support.board import KEY, browser_of, member
 from tests.support.page_paths import PATHS
 
+# Words of ours that no reader knew, as text of a page.
+RIDDLES = re.compile(
+    r"[Tt]hings to mend|Beside the [Nn]odes|\bev/s\b|>\s*\d* ?waits?\s*<|\d wait\b|>\s*Sort\s*<"
+    r"|[Pp]hases? that (the incident's )?changes led to|phase is one that the incident's"
+)
+
 
 @pytest.mark.parametrize("path", PATHS)
-def test_no_page_has_a_style_attribute_or_an_inline_handler(path, store, admin):
+def test_no_page_has_a_riddle_a_style_attribute_or_an_inline_handler(path, store, admin):
     html = text_of(admin.get(path))
+    assert RIDDLES.findall(html) == []
     assert " style=" not in html
     assert not re.search(r"\son[a-z]+=", html)
     inline = re.findall(r"<script(?![^>]*\bsrc=)([^>]*)>", html)
     assert all('type="importmap"' in tag and "nonce=" in tag for tag in inline)
+
+
+def test_no_source_of_a_page_has_a_riddle():
+    """Also what a page says in rare states."""
+    places = ("templates", "static/js", "dashboard", "docs", "leases/domain")
+    for path in (one for place in places for one in (settings.BASE_DIR / place).rglob("*.*")):
+        if path.suffix in (".html", ".js", ".py", ".md"):
+            assert RIDDLES.findall(path.read_text()) == [], path
 
 
 @pytest.mark.parametrize("path", PATHS)
