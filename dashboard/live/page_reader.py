@@ -302,7 +302,7 @@ class PageReader:
         if update.connection is not None:
             was_live, self._live = self._live, is_live(update.connection)
             self._refetch |= self._live and not was_live  # parts say why nothing is known
-        if update.listed:
+        if update.listed or update.missed:
             self._refetch = True
         if self._shows(update):
             self._urgent = True

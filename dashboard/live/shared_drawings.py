@@ -36,25 +36,30 @@ def render_row(cluster: str, tracked: Tracked, now: datetime, activity: Activity
     """A row of the Leases table."""
     hours, unwatched = activity.of(tracked.key, now), unwatched_by_hour(activity.watched, now)
     how = flapping_of(activity, tracked, now)
-    row = row_view(cluster, tracked, now, hours=hours, unwatched=unwatched, flapping=how)
+    row = row_view(
+        cluster, tracked, now,
+        hours=hours, unwatched=unwatched, flapping=how, watched=activity.watched,
+    )  # fmt: skip
     return _plain("leases/_row.html", {"row": row})
 
 
 def render_tile(cluster: str, tracked: Tracked, now: datetime, activity: Activity) -> str:
     """A tile of the wall."""
-    tile = wall_tile(cluster, tracked, now, flapping=flapping_of(activity, tracked, now))
+    how = flapping_of(activity, tracked, now)
+    tile = wall_tile(cluster, tracked, now, flapping=how, watched=activity.watched)
     return _plain("wall/_tile.html", {"tile": tile})
 
 
 def render_lease(cluster: str, tracked: Tracked, now: datetime, activity: Activity) -> str:
     """The head of a Lease's page."""
-    view = lease_view(cluster, tracked, now, flapping=flapping_of(activity, tracked, now))
+    how = flapping_of(activity, tracked, now)
+    view = lease_view(cluster, tracked, now, flapping=how, watched=activity.watched)
     return _plain("leases/_summary.html", {"lease": view})
 
 
-def render_now(cluster: str, tracked: Tracked, now: datetime, _activity: Activity) -> str:
+def render_now(cluster: str, tracked: Tracked, now: datetime, activity: Activity) -> str:
     """The present Lease beside a form."""
-    row = row_view(cluster, tracked, now)
+    row = row_view(cluster, tracked, now, watched=activity.watched)
     duration = tracked.lasting.lease.spec.lease_duration_seconds
     return _plain("leases/_now.html", {"row": row, "duration": duration, "as_of": now})
 
@@ -93,7 +98,7 @@ class Drawings:
     LIMIT = 5000
 
     def __init__(self) -> None:
-        self._kept: dict[tuple[str, str, ObjectName], tuple[Tracked, tuple[int, int], str]] = {}
+        self._kept: dict[tuple[str, str, ObjectName], tuple[Tracked, object, str]] = {}
 
     def draw(
         self,
@@ -106,7 +111,8 @@ class Drawings:
     ) -> str:
         """`flaps` counts the changes that make it flap."""
         place = (cluster, part, tracked.key)
-        aside = now.hour, flaps  # the bars of a day move every hour
+        # The bars of a day move every hour; a time that nobody watched is in no length of a term.
+        aside = now.hour, flaps, activity.watched.pauses
         kept = self._kept.get(place)
         if kept is not None and kept[0] is tracked and kept[1] == aside:
             return kept[2]

@@ -35,7 +35,7 @@ from dashboard.parts.formatting import (
 )
 from dashboard.parts.key_figures import Kpi, unread
 from dashboard.parts.lease_controls import KIND_LABELS
-from dashboard.parts.lease_row import lease_url
+from dashboard.parts.lease_row import held_view, lease_url
 from dashboard.parts.time_range import RANGES, range_label
 from leases.domain.lease import ObjectName
 from leases.domain.phase import Phase
@@ -45,7 +45,9 @@ from leases.tracking.tracked_lease import Tracked
 from leases.wire.microtime import microtime_or_none
 
 
-def holder_item(cluster: str, holder: holdings.HolderSummary, *, held: int) -> dict[str, Any]:
+def holder_item(
+    cluster: str, holder: holdings.HolderSummary, *, held: int, now: datetime
+) -> dict[str, Any]:
     return {
         "cluster": cluster,
         "holder": holder.name,
@@ -54,14 +56,16 @@ def holder_item(cluster: str, holder: holdings.HolderSummary, *, held: int) -> d
         "share": 10_000 * holder.takes_down // held / 10_000 if held else 0.0,
         "terms": holder.terms,
         "heartbeat": holder.heartbeat.phase.value if holder.heartbeat else None,
-        "holds": [_held_item(tracked) for tracked in holder.holds],
+        "holds": [_held_item(cluster, tracked, now) for tracked in holder.holds],
         "pods_hold": [
-            _held_item(tracked) | {"holder": tracked.holder} for tracked in holder.pods_hold
+            _held_item(cluster, tracked, now) | {"holder": tracked.holder}
+            for tracked in holder.pods_hold
         ],
     }
 
 
-def _held_item(tracked: Tracked) -> dict[str, Any]:
+def _held_item(cluster: str, tracked: Tracked, now: datetime) -> dict[str, Any]:
+    lasts = held_view(cluster, tracked, now)
     meta = tracked.lease.metadata
     return {
         "namespace": meta.namespace,
@@ -69,6 +73,8 @@ def _held_item(tracked: Tracked) -> dict[str, Any]:
         "kind": tracked.kind.value,
         "phase": tracked.phase.value,
         "held_since": microtime_or_none(tracked.held_since),
+        "held_seconds": round(lasts.watched, 3) if lasts else None,
+        "unwatched_seconds": round(lasts.unwatched, 3) if lasts else None,
     }
 
 
@@ -362,7 +368,9 @@ class Holders(List[holdings.HolderFilter, holdings.HolderSummary]):
         return FoundRows(self.found.page, self.found.total, self.found.number)
 
     def item(self, row: holdings.HolderSummary) -> dict[str, Any]:
-        return holder_item(self.request.cluster.name, row, held=self.found.figures.held)
+        return holder_item(
+            self.request.cluster.name, row, held=self.found.figures.held, now=self.as_of
+        )
 
     def page(self, found: FoundRows[holdings.HolderSummary]) -> dict[str, Any]:
         cluster, now = self.request.cluster.name, self.as_of

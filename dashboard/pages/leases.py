@@ -31,10 +31,10 @@ from dashboard.lists.url_parameters import (
 from dashboard.parts import lease_filter
 from dashboard.parts.as_of import blind_at, why_blind
 from dashboard.parts.flapping import flappers_of
-from dashboard.parts.formatting import age, shortened, thousands, when
+from dashboard.parts.formatting import shortened, thousands, when
 from dashboard.parts.key_figures import unwatched_by_hour
 from dashboard.parts.lease_controls import LeaseLinks, board
-from dashboard.parts.lease_row import ABANDONED, MAY_BE_VACANT, lease_url, row_view
+from dashboard.parts.lease_row import ABANDONED, MAY_BE_VACANT, lease_url, row_view, time_since
 from dashboard.parts.names import holder_view, is_held_by, shown_name
 from dashboard.parts.write_access import ON_LIST, known_rights
 from leases.domain.figures import EXCUSED_SEVERITY, PAST_SEVERITY, Flapping
@@ -228,7 +228,7 @@ def row_as_of(cluster: str, state: State, at: datetime, now: datetime) -> dict[s
         "kind": state.kind.value,
         "holder": holder_view(standing.holder),
         "since": when(standing.since, now) if standing.since else "",
-        "stood_for": age((at - standing.since).total_seconds()) if standing.since else "",
+        "stood_for": time_since(cluster, standing.since, at).length if standing.since else "",
         "transitions": "" if state.transitions is None else thousands(state.transitions),
     }
 

@@ -90,7 +90,13 @@ def summary(watched: ClusterFeed, now: datetime) -> Overview:
         abandoned=abandoned_line(cluster, excused, store.abandoned_after, now),
         calm=calm(store, counts),
         elections=[
-            row_view(cluster, lease, now, flapping=flappers.get(lease.key))
+            row_view(
+                cluster,
+                lease,
+                now,
+                flapping=flappers.get(lease.key),
+                watched=watched.activity.watched,
+            )
             for lease in shown[:ELECTIONS]
         ],
         election_total=len(elections),

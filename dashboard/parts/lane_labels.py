@@ -11,7 +11,7 @@ from dashboard.charts.time_axis import Scale
 from dashboard.parts.formatting import age, counted, gap_length, listed, when
 from dashboard.parts.names import HUES, HolderView, holder_view
 from leases.domain.change import Change, ChangeType
-from leases.domain.figures import LONG_GAP_SECONDS, Span, watched_seconds
+from leases.domain.figures import LONG_GAP_SECONDS, Span, held, watched_seconds
 from leases.domain.terms import Gap, Life, Term
 
 MARKS = {"edit": "edited here", "reconfigured": "reconfigured"}
@@ -190,7 +190,7 @@ def _title(
     blind: Sequence[Span],
 ) -> str:
     if shape.term is not None and holder is not None:
-        return term_title(shape.term, holder, now, end)
+        return term_title(shape.term, holder, now, end, blind)
     if shape.gap is not None:
         return gap_title(shape.gap, now, end, blind)
     return band_title(shape, now)
@@ -203,10 +203,19 @@ def until_when(until: datetime | None, now: datetime, end: datetime | None) -> s
     return "now" if end is None else f"{when(end, now)} and on"
 
 
-def term_title(term: Term, holder: HolderView, now: datetime, end: datetime | None = None) -> str:
+def term_title(
+    term: Term,
+    holder: HolderView,
+    now: datetime,
+    end: datetime | None = None,
+    blind: Sequence[Span] = (),
+) -> str:
     """`cp-2, 18:05:43 to 03:12:22 (9 h 6 m), it expired`."""
     since = when(term.since, now) if term.began else f"before {when(term.since, now)}"
-    length = age(((term.until or end or now) - term.since).total_seconds())
+    lasted = held(term.since, term.until or end or now, blind)
+    length = age(lasted.watched)
+    if lasted.unwatched:
+        length = f"{length} watched, {age(lasted.unwatched)} not"
     until = until_when(term.until, now, end)
     bits = [f"{holder.host}{holder.tail}, {since} to {until} ({length})"]
     bits += [how_ended(term)] if term.ended else []

@@ -23,6 +23,7 @@ from leases.domain.election import STRETCH, Forecast, Outlook, end_of_term, fore
 from leases.domain.figures import Flapping
 from leases.domain.kind import NODE_LEASES, Kind
 from leases.domain.phase import Phase, explain
+from leases.history.activity import WatchedLately
 from leases.tracking.tracked_lease import Tracked
 
 
@@ -143,13 +144,18 @@ class LeaseView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def lease_view(
-    cluster: str, tracked: Tracked, now: datetime, *, flapping: Flapping | None = None
+    cluster: str,
+    tracked: Tracked,
+    now: datetime,
+    *,
+    flapping: Flapping | None = None,
+    watched: WatchedLately | None = None,
 ) -> LeaseView:
     meta = tracked.lease.metadata
     expired = tracked.phase is Phase.EXPIRED
     skipped = skipped_in_full(tracked, now)
     return LeaseView(
-        row=row_view(cluster, tracked, now, flapping=flapping),
+        row=row_view(cluster, tracked, now, flapping=flapping, watched=watched),
         edit_url=reverse("lease_edit", args=[cluster, meta.namespace, meta.name]),
         holder_url=_holder_url(cluster, tracked),
         timeline_url=timeline_url(cluster, tracked.key, tracked.kind),

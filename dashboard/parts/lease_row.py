@@ -1,20 +1,25 @@
 """One Lease as a row of a table and a tile of the wall, with its phase in words that count on."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
 import msgspec
 from django.urls import reverse
+from msgspec.structs import replace
 
+from dashboard.board import running_board
 from dashboard.charts.bars import Sparkline, sparkline
 from dashboard.parts.flapping import FlapView, flap_view
 from dashboard.parts.formatting import age, rough, seconds, thousands, when
 from dashboard.parts.names import HolderView, ShownName, cut_name, holder_view, shown_name
-from leases.domain.figures import FLAPPING_SEVERITY, TROUBLE, Flapping, severity
+from leases.domain.figures import FLAPPING_SEVERITY, TROUBLE, Flapping, Held, severity
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.phase import Clause, Explanation, Phase, late_after
+from leases.history.activity import WatchedLately
 from leases.tracking.tracked_lease import Tracked
 
 FINE = 99.95  # seconds; a longer time with tenths does not fit into the ring
@@ -110,9 +115,68 @@ def skipped_in_full(tracked: Tracked, now: datetime) -> str:
     return f"{first} {state.reason} {rest} The next write that can be understood mends this."
 
 
+class HeldView(msgspec.Struct, frozen=True):
+    """How long a term or a phase lasts: `length` is the watched time alone, and counts on from
+    `since` (epoch s) while it goes on. Where not all was watched, `began` is "since 23:23:55".
+    """
+
+    length: str
+    watched: float
+    unwatched: float
+    since: float | None = None
+    began: str = ""
+
+    @classmethod
+    def of(cls, lasted: Held) -> HeldView:
+        nothing = lasted.unwatched and not lasted.watched
+        said = NOT_WATCHED if nothing else age(lasted.watched)
+        return cls(said, lasted.watched, lasted.unwatched)
+
+    @property
+    def note(self) -> str:
+        return f"{self.began}, {age(self.unwatched)} of it not watched" if self.began else ""
+
+
+NOT_WATCHED = "not watched"
+
+
+def held_view(
+    cluster: str, tracked: Tracked, now: datetime, watched: WatchedLately | None = None
+) -> HeldView | None:
+    """The present term of a Lease; None if nobody holds it."""
+    since = tracked.held_since
+    if since is None or tracked.phase is Phase.VACANT:
+        return None
+    ran_out = tracked.phase_since if tracked.phase is Phase.EXPIRED else None
+    return time_since(cluster, since, now, ended=ran_out, watched=watched)
+
+
+def time_since(
+    cluster: str,
+    since: datetime,
+    now: datetime,
+    *,
+    ended: datetime | None = None,
+    watched: WatchedLately | None = None,
+) -> HeldView:
+    """How long a term, or what else a Lease is in, lasted up to its end or lasts now.
+
+    `watched`: when its cluster was; None: as the running board knows.
+    """
+    until = ended or now
+    if watched is None:
+        watched = running_board().feeds[cluster].activity.watched
+    lasts = watched.held(since, until)
+    return replace(
+        HeldView.of(lasts),
+        since=None if ended else until.timestamp() - lasts.watched,
+        began=f"since {when(since, now)}" if lasts.unwatched else "",
+    )
+
+
 class RowView(msgspec.Struct, frozen=True, kw_only=True):
-    """`held_since` (epoch s) is the start of the present term; `spark` shows the changes of the
-    last day. `skipped` says that the newest write was not understood; the phase is unknown then.
+    """`held` is the present term, None if nobody holds it; `spark` shows the changes of the last
+    day. `skipped` says that the newest write was not understood; the phase is unknown then.
     `excuse` says why it is no problem that nobody holds it.
     """
 
@@ -126,8 +190,7 @@ class RowView(msgspec.Struct, frozen=True, kw_only=True):
     kind: str
     kind_reason: str
     holder: HolderView | None
-    held_since: float | None
-    held_for: str
+    held: HeldView | None
     vacant_since: str
     fresh: Freshness | None
     transitions: str
@@ -149,12 +212,11 @@ def row_view(
     hours: Sequence[int] = (),
     unwatched: Sequence[str] = (),
     flapping: Flapping | None = None,
+    watched: WatchedLately | None = None,
 ) -> RowView:
     """`hours` counts the day's changes; `unwatched` says how much of each hour nobody watched."""
     key, spec = tracked.key, tracked.lasting.lease.spec
     skipped = skipped_in_short(tracked, now)
-    held = None if skipped or tracked.phase is Phase.VACANT else tracked.held_since
-    ran_out = tracked.phase_since if tracked.phase is Phase.EXPIRED else None
     return RowView(
         key=str(key),
         namespace=key.namespace,
@@ -166,8 +228,7 @@ def row_view(
         kind=tracked.kind.value,
         kind_reason=tracked.kind_reason,
         holder=holder_view(tracked.holder),
-        held_since=held.timestamp() if held and not ran_out else None,
-        held_for=age(((ran_out or now) - held).total_seconds()) if held else "",
+        held=None if skipped else held_view(cluster, tracked, now, watched),
         vacant_since=when(tracked.phase_since, now) if tracked.phase is Phase.VACANT else "",
         fresh=None if skipped else freshness(tracked, now),
         transitions="" if spec.lease_transitions is None else thousands(spec.lease_transitions),
@@ -231,7 +292,12 @@ MAX_RANKED = 1000  # changes; with more, names decide
 
 
 def wall_tile(
-    cluster: str, tracked: Tracked, now: datetime, *, flapping: Flapping | None = None
+    cluster: str,
+    tracked: Tracked,
+    now: datetime,
+    *,
+    flapping: Flapping | None = None,
+    watched: WatchedLately | None = None,
 ) -> dict[str, Any]:
     holder = holder_view(tracked.holder)
     bad, expired = tracked.phase in TROUBLE, tracked.phase is Phase.EXPIRED
@@ -239,6 +305,7 @@ def wall_tile(
     nobody = holder is None or expired
     skipped = tracked.lasting.not_understood is not None
     since = tracked.phase_since if bad or skipped else tracked.held_since
+    lasts = time_since(cluster, since, now, watched=watched) if since else None
     return {
         "key": str(tracked.key),
         "shown": shown_name(cluster, tracked.key, domain_of(tracked)),
@@ -249,8 +316,8 @@ def wall_tile(
         "flap": flap_view(flapping, tracked.kind) if flapping and not expired else None,
         "who": _who(tracked, None if nobody else holder),
         "hue": None if holder is None or nobody else holder.hue,
-        "since": since.timestamp() if since else None,
-        "for_": age((now - since).total_seconds()) if since else "",
+        "lasts": lasts,
+        "held": not (bad or skipped),
         "fresh": None if nobody or skipped else freshness(tracked, now),
     }
 

@@ -36,6 +36,7 @@ from leases.domain.kind import Kind
 from leases.domain.phase import Phase
 from leases.domain.steady_clock import EARLIEST, plus
 from leases.domain.terms import Gap, Life, PastPhase, Term, fold
+from leases.domain.watched_times import BRIEF
 
 Span = tuple[datetime, datetime]
 
@@ -61,14 +62,15 @@ def statistics(
 ) -> Statistics:
     """Return the statistics of a Lease. Nobody watched in the times of `blind`.
 
-    `held_for`: how long the open term lasts; None: as long as its start says.
+    A term of which nobody watched a second counts, and has no length. `held_for`: how long somebody
+    watched the open term; None: as long as its start says.
     """
     terms = [
         term
         for term in life.terms
         if term.since < until and (term.until is None or term.until > since)
     ]
-    lengths = [_length(term, until, held_for, blind) for term in terms]
+    lengths = [seconds for term in terms if (seconds := _length(term, until, held_for, blind))]
     times = _handover_times(life, since, until, blind)
     return Statistics(
         terms=len(terms),
@@ -81,11 +83,26 @@ def statistics(
 
 
 def _length(term: Term, until: datetime, held_for: float | None, blind: Sequence[Span]) -> float:
-    """The watched time of a term."""
-    since = term.since
     if term.until is None and held_for is not None:
-        since = plus(until, -timedelta(seconds=held_for))
-    return watched_seconds([(since, term.until or until)], blind)
+        return held_for
+    return held(term.since, term.until or until, blind).watched
+
+
+class Held(msgspec.Struct, frozen=True, gc=False):
+    """How long a holder held a Lease, in seconds: the watched time is the figure."""
+
+    watched: float
+    unwatched: float
+
+
+def held(since: datetime, until: datetime, blind: Sequence[Span]) -> Held:
+    """Measure a term, or what has passed of it. Every page, live row and JSON asks here."""
+    here = [(since, max(since, until))]
+    whole, watched = _seconds(here), watched_seconds(here, blind)
+    # As of a pause of a watch: so little leaves nothing in doubt.
+    if watched > 0 and whole - watched < BRIEF.total_seconds():
+        return Held(whole, 0.0)
+    return Held(watched, whole - watched)
 
 
 def percentile(values: Sequence[float], percent: int) -> float | None:

@@ -7,9 +7,11 @@ started is no activity.
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Container, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
+from operator import itemgetter
 from typing import Any, TypeVar
 
 import msgspec
@@ -22,7 +24,9 @@ from leases.domain.figures import (
     DEFAULT_ABANDONED_AFTER,
     FEWEST,
     BriefChange,
+    Held,
     Span,
+    held,
     unheld_seconds,
 )
 from leases.domain.kind import Kind
@@ -42,7 +46,7 @@ from leases.history.database import from_stored
 from leases.history.overrides import marks_between
 from leases.history.rows import FIELDS, stored_change, stored_kind, to_change
 from leases.history.states_as_of import changes_before
-from leases.history.watched_spans import AROUND, spans_around
+from leases.history.watched_spans import AROUND, pauses, spans_around
 
 HOUR = timedelta(hours=1)
 MAX_OF_LEASE = 2000  # changes that are kept of one Lease
@@ -156,6 +160,7 @@ class WatchedLately:
     def __init__(self) -> None:
         self._spans: tuple[WatchedTime, ...] = ()  # oldest first
         self._open: WatchedTime | None = None
+        self._pauses: tuple[Span, ...] = ()  # all times that nobody watched, oldest first
         self.since = EARLIEST  # when the last time ended that nobody watched
 
     @property
@@ -167,6 +172,7 @@ class WatchedLately:
     def read(self, cluster: str, now: datetime) -> None:
         """Load the last day from history, other processes included."""
         self._spans = tuple(spans_around(cluster, since=now - DAY, until=now, now=now))
+        self._pauses = pauses(cluster)
 
     def record(self, connection: Connection) -> None:
         if connection.state is ConnectionState.LIVE:
@@ -184,9 +190,12 @@ class WatchedLately:
 
     def _begin(self, since: datetime) -> None:
         self._open = WatchedTime(since=since, until=since)
-        before = max((span.until for span in self._spans), default=since)
-        if since - before > BRIEF:
+        before = max((span.until for span in self._spans), default=None)
+        if before is None:
+            self._pauses = ((EARLIEST, since),)
+        elif since - before > BRIEF:
             self.since = since
+            self._pauses = (*self._pauses, (before, since))
 
     def _end(self, span: WatchedTime, at: datetime) -> None:
         until = max(span.since, at)
@@ -197,9 +206,21 @@ class WatchedLately:
     def clock_jumped(self, jump: Jump) -> None:
         by = jump.by
         self._spans = tuple(_moved(span, by) for span in self._spans)
+        self._pauses = tuple((moved(a, by), moved(b, by)) for a, b in self._pauses)
         self.since = moved(self.since, by)
         if self._open is not None:
             self._open = _moved(self._open, by)
+
+    @property
+    def pauses(self) -> int:
+        """How many times there were that nobody watched: what spans them is drawn anew then."""
+        return len(self._pauses)
+
+    def held(self, since: datetime, until: datetime) -> Held:
+        """How long a term lasts that somebody may have watched from its start on."""
+        known = self._pauses
+        first = bisect_right(known, since, key=itemgetter(1))
+        return held(since, until, known[first:])
 
     def unwatched(self, since: datetime, until: datetime) -> tuple[UnwatchedTime, ...]:
         """Return the parts of this range in which nobody watched, oldest first."""

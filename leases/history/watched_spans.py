@@ -12,7 +12,7 @@ from django.db.models import Min
 from leases import models
 from leases.domain import watched_times
 from leases.domain.figures import Span
-from leases.domain.steady_clock import Jump
+from leases.domain.steady_clock import EARLIEST, Jump
 from leases.history.database import execute_many, from_stored, to_stored
 
 MAX_CLOSED = 10_000  # waiting spans of one cluster; older ones count as unwatched
@@ -120,6 +120,22 @@ def blind_between(
     """Return the unwatched parts of a range as a figure leaves them out."""
     around = unwatched_times(cluster, since=since - AROUND, until=until + AROUND, now=now)
     return watched_times.within(around, since, until)
+
+
+MAX_READ = 100_000  # spans of one cluster
+
+
+def pauses(cluster: str) -> tuple[Span, ...]:
+    """Return all times in which nobody watched the cluster, up to its last span, oldest first."""
+    rows = models.WatchSpan.objects.filter(cluster=cluster).order_by("-since")
+    spans = sorted(rows.values_list("since", "until")[:MAX_READ])
+    found: list[Span] = []
+    reached = EARLIEST
+    for since, until in spans:
+        if since - reached > watched_times.BRIEF:
+            found.append((reached, since))
+        reached = max(reached, until)
+    return tuple(found)
 
 
 def spans_around(

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import msgspec
+import pytest
 
 from dashboard.parts.formatting import age
 from dashboard.parts.lease_head import forecast_view, lease_view
 from leases.domain.kind import Kind
 from leases.domain.phase import Phase
 from tests.support.values.tracked_leases import NOW, tracked
+
+pytestmark = pytest.mark.usefixtures("board")
 
 
 def said(one) -> str:
@@ -78,10 +81,10 @@ def test_the_head_says_when_a_preferred_holder_ends_the_term():
 
 def test_the_time_held_stops_at_the_expiry():
     held, expired = (tracked(phase=phase, age=20.0) for phase in (Phase.HELD, Phase.EXPIRED))
-    assert lease_view("a", held, NOW).row.held_since is not None
+    assert lease_view("a", held, NOW).row.held.since is not None
     row = lease_view("a", expired, NOW).row
     lasted = (expired.phase_since - expired.held_since).total_seconds()
-    assert (row.held_since, row.held_for) == (None, age(lasted))
+    assert (row.held.since, row.held.length) == (None, age(lasted))
 
 
 def test_why_goes_on_with_the_clock():

@@ -7,7 +7,8 @@ from __future__ import annotations
 from datetime import datetime
 
 import msgspec
-from hypothesis import given, settings
+import pytest
+from hypothesis import HealthCheck, given, settings
 
 from dashboard.parts.lease_head import lease_view
 from dashboard.parts.lease_row import row_view
@@ -30,7 +31,10 @@ def test_an_odd_lease_raises_nothing_and_changes_nothing_of_others(history: list
     assert tuple(states) == alone.store.snapshot()
 
 
-@settings(max_examples=100, deadline=None)
+@pytest.mark.usefixtures("board")
+@settings(
+    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(odd_histories())
 def test_an_odd_lease_can_be_stored_sent_and_drawn(history: list[Step]) -> None:
     follower = Follower()
@@ -47,5 +51,5 @@ def _draw(state: Tracked, now: datetime) -> None:
     log = RenewalLog()
     log.look([state])
     assert all(interval.seconds >= 0 for interval in log.of(state))
-    assert row_view("c", state, now).name == state.key.name
-    assert lease_view("c", state, now).row.name == state.key.name
+    assert row_view("a", state, now).name == state.key.name
+    assert lease_view("a", state, now).row.name == state.key.name

@@ -35,7 +35,7 @@ from dashboard.parts.lane_labels import (
     until_when,
     unwatched_in,
 )
-from dashboard.parts.lease_row import numbers
+from dashboard.parts.lease_row import NOT_WATCHED, HeldView, numbers, time_since
 from dashboard.parts.names import holder_view
 from dashboard.parts.page_links import ShownTime, shown_time
 from leases.actions import audit
@@ -45,8 +45,8 @@ from leases.domain.figures import (
     Span,
     Statistics,
     Totals,
+    held,
     statistics,
-    watched_seconds,
 )
 from leases.domain.lease import ObjectName
 from leases.domain.terms import Gap, Life, Term
@@ -74,6 +74,7 @@ class LeasePast(msgspec.Struct, frozen=True, kw_only=True):
     statistics: Statistics | None
     totals: Totals
     stretch: Stretch
+    present: HeldView | None
 
 
 def read_past(
@@ -83,11 +84,13 @@ def read_past(
     *,
     now: datetime,
     known: datetime | None = None,
-    held_for: float | None = None,
+    goes_on: bool = False,
+    held_since: datetime | None = None,
     abandoned_after: timedelta = DEFAULT_ABANDONED_AFTER,
 ) -> LeasePast:
-    """Open terms are measured up to `known`, by default the end of the stretch. `held_for`: how
-    long the present term lasts, where its start says it no more.
+    """Open terms are measured up to `known`, by default the end of the stretch. `goes_on`: that is
+    now. After a jump of the clock, history has the start of the present term by the old one:
+    `held_since` has it by the new one.
     """
     since, until = shown.since, shown.until
     found = lanes(cluster, [key], since=since, until=until)
@@ -101,8 +104,12 @@ def read_past(
     # A term counts with its whole length, and so does what nobody watched before the range.
     earliest = min([since, *(one.since for one in life.terms)])
     blind = blind_between(cluster, since=earliest, until=stretch.until, now=now)
-    measured = None
+    measured = present = None
+    for term in life.terms:
+        if goes_on and term.until is None:
+            present = time_since(cluster, held_since or term.since, known or until)
     if not bands:
+        held_for = None if present is None else present.watched
         measured = statistics(
             life, since=since, until=stretch.until, blind=blind, held_for=held_for
         )
@@ -117,6 +124,7 @@ def read_past(
         statistics=measured,
         totals=totals,
         stretch=stretch,
+        present=present,
     )
 
 
@@ -136,10 +144,9 @@ def past_view(
     """Present the past; `zoom` and `end` are as in shape_views."""
     shown = past.shown
     scale = Scale(shown.since, shown.until)
-    spans = [(one.since, one.until) for one in past.blind]
     lane = shapes(past.life, scale, busy=past.busy)
-    drawn = shape_views(lane, now, zoom=zoom, end=end, blind=spans)
-    rows = list(_rows(past.life, shown.since, now, end, past.blind_terms))
+    drawn = shape_views(lane, now, zoom=zoom, end=end, blind=past.blind_terms)
+    rows = list(_rows(past, now, end))
     blind = past.stretch.unwatched_seconds
     note, lost = _note(past, now)
     measured = past.statistics if rows or not _unwatched(past) else None
@@ -167,15 +174,6 @@ def past_view(
         "too_many": "" if past.statistics else _too_many(past.changes),
         "blind_for": age(blind) if blind else "",
     }
-
-
-def with_held_since(view: dict[str, Any], held_since: datetime, now: datetime) -> dict[str, Any]:
-    """After a jump of the clock, history has the begin of the present term by the old clock."""
-    held_for = age((now - held_since).total_seconds())
-    for row in view["rows"]:
-        if row["held_since"] is not None:
-            row.update(held_since=held_since.timestamp(), held_for=held_for)
-    return view
 
 
 def _note(past: LeasePast, now: datetime) -> tuple[str, str]:
@@ -216,43 +214,39 @@ def _too_many(changes: int) -> str:
     )
 
 
-def _rows(
-    life: Life, since: datetime, now: datetime, end: datetime | None, blind: Sequence[Span]
-) -> Iterator[dict[str, Any]]:
+def _rows(past: LeasePast, now: datetime, end: datetime | None) -> Iterator[dict[str, Any]]:
     """The terms in the range, newest first."""
-    before = {gap.until: gap for gap in life.gaps if gap.until is not None}
-    for term in reversed(life.terms):
-        if term.until is None or term.until > since:
-            yield _row(term, before.get(term.since), now, end, blind)
+    before = {gap.until: gap for gap in past.life.gaps if gap.until is not None}
+    for term in reversed(past.life.terms):
+        if term.until is None or term.until > past.shown.since:
+            yield _row(term, before.get(term.since), now, end, past)
 
 
 def _row(
-    term: Term, gap: Gap | None, now: datetime, end: datetime | None, blind: Sequence[Span]
+    term: Term, gap: Gap | None, now: datetime, end: datetime | None, past: LeasePast
 ) -> dict[str, Any]:
+    blind = past.blind_terms
     lost = gap_seconds(gap, now) if gap else 0.0
     unseen = unwatched_in(gap, now, blind) if gap else 0.0
     begun = when(term.since, now)
-    span = (term.since, term.until or end or now)
-    length = (span[1] - span[0]).total_seconds()
-    unwatched = length - watched_seconds([span], blind)
+    lasted = held(term.since, term.until or end or now, blind)
     return {
         "holder": holder_view(term.holder),
         "at": term.since,
         "since": begun if term.began else f"before {begun}",
         "until": until_when(term.until, now, end),
-        # One that goes on is as long as its row in a list says.
-        "held_for": age(length - (unwatched if term.until else 0.0)),
-        "held_since": None if term.until or end else term.since.timestamp(),
+        "held": (None if term.until else past.present) or HeldView.of(lasted),
+        "goes_on": not (term.until or end),
         "gap": gap_length(lost, unseen) if lost else "none",
         "gap_is_long": lost - unseen >= LONG_GAP_SECONDS,
         "ended": how_ended(term),
-        "note": ", ".join(_notes(term, now, end, unwatched)),
+        "note": ", ".join(_notes(term, now, end, lasted.unwatched)),
     }
 
 
 def _notes(term: Term, now: datetime, end: datetime | None, unseen: float) -> Iterator[str]:
     if unseen:
-        yield f"{'' if term.until else 'of that time '}{age(unseen)} not watched"
+        yield f"{age(unseen)} of it not watched"
     if term.gaps:
         lost = sum(((gap.until or end or now) - gap.since).total_seconds() for gap in term.gaps)
         yield f"expired and recovered {counted(len(term.gaps), 'time')}, {age(lost)} in all"
@@ -280,11 +274,12 @@ def _figures(
     in_range = "in the range" if whole else "in the time watched"
     of_time = f"{share} of the {'time' if whole else 'time watched'}"
     number, _, noun = counted(totals.handovers, "hand-over").partition(" ")
+    unseen = NOT_WATCHED if seen.terms else "none"
     measured = f"{seen.measured:,} of" if seen.measured != totals.handovers else "of"
     return (
         Figure("Terms", thousands(seen.terms), "that went on in the range"),
-        Figure("Longest", _length(seen.longest), "so far, if it goes on"),
-        Figure("Median", _length(seen.median), "half of them were longer"),
+        Figure("Longest", _length(seen.longest, unseen), "so far, if it goes on"),
+        Figure("Median", _length(seen.median, unseen), "half of them were longer"),
         Figure(
             "Without a holder",
             lost,
@@ -307,8 +302,8 @@ def _figures(
     )
 
 
-def _length(seconds: float | None) -> str:
-    return "none" if seconds is None else age(seconds)
+def _length(seconds: float | None, nothing: str = "none") -> str:
+    return nothing if seconds is None else age(seconds)
 
 
 class LeaseStretch(time_range.StretchFilter, frozen=True, kw_only=True):

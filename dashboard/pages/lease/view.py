@@ -20,11 +20,11 @@ from dashboard.lists.url_parameters import BadFilter, passed, read_moment, write
 from dashboard.pages.lease import overrides, past_terms
 from dashboard.pages.lease.fields import fact_groups, yaml_lines
 from dashboard.parts import as_of, change_sentence
-from dashboard.parts.formatting import age, capitalized, when
+from dashboard.parts.formatting import capitalized, when
 from dashboard.parts.holdings import holdings_of, host_of
 from dashboard.parts.incident_line import incident_line
 from dashboard.parts.lease_head import lease_view
-from dashboard.parts.lease_row import row_view
+from dashboard.parts.lease_row import row_view, time_since
 from dashboard.parts.names import holder_view, part_of, shown_holder
 from dashboard.parts.page_links import LAST_HOUR, ShownTime, history_url, lease_pages
 from dashboard.parts.time_range import range_for
@@ -42,6 +42,7 @@ from leases.tracking.tracked_lease import Tracked
 
 
 def lease_as_of_view(
+    cluster: str,
     standing: PastState,
     *,
     state: State | None,
@@ -57,7 +58,7 @@ def lease_as_of_view(
         "icon": icon,
         "word": capitalized(said),
         "holder": holder_view(standing.holder),
-        "says": _says(standing, word, at, now),
+        "says": _says(cluster, standing, word, at, now),
         "last": as_of.SIGNS[as_of.stood(standing)][2] if word == as_of.UNWATCHED else "",
         "blind": as_of.why_blind(blind),
         "kind": state.kind.value if state else "",
@@ -73,7 +74,7 @@ def _excuse(state: State | None) -> str:
     return "It might be vacant: an admin had said so."
 
 
-def _says(standing: PastState, word: str, at: datetime, now: datetime) -> str:
+def _says(cluster: str, standing: PastState, word: str, at: datetime, now: datetime) -> str:
     if word == as_of.ABSENT:
         return "It was created later."
     if word == "unknown":
@@ -81,7 +82,7 @@ def _says(standing: PastState, word: str, at: datetime, now: datetime) -> str:
     if standing.since is None or not standing.exists:
         return ""
     since = when(standing.since, now)
-    return f"since {since}, for {age((at - standing.since).total_seconds())} by then"
+    return f"since {since}, for {time_since(cluster, standing.since, at).length} by then"
 
 
 AS_OF_CHANGES = 20
@@ -111,7 +112,7 @@ def lease_as_of(
         "name": key.name,
         "key": str(key),
         "head": lease_as_of_view(
-            standing, state=state, at=at, now=now, blind=as_of.blind_at(cluster, at, now)
+            cluster, standing, state=state, at=at, now=now, blind=as_of.blind_at(cluster, at, now)
         ),
         "past": past,
         "lines": [change_sentence.change_line(change, now) for change in found.changes],
@@ -271,16 +272,15 @@ class LeasePage:
         shown = around.shown
         known = min(shown.until, max(shown.since, self.as_of))
         end = None if shown.live and self.as_of == self.now else min(shown.until, self.as_of)
-        # After a jump of the clock, history has the start of the present term by the old clock.
-        moved = end is None and running_board().feeds[self.cluster].clock_moves[-1]
-        since = self.tracked.held_since if self.tracked and moved else None
+        moved = self.tracked and running_board().feeds[self.cluster].clock_moves[-1]
         past = past_terms.read_past(
             self.cluster,
             self.key,
             shown,
             now=self.now,
             known=known,
-            held_for=None if since is None else (known - since).total_seconds(),
+            goes_on=end is None,
+            held_since=self.tracked.held_since if self.tracked and moved else None,
             abandoned_after=self.request.cluster.store.abandoned_after,
         )
         view = past_terms.past_view(
@@ -288,7 +288,7 @@ class LeasePage:
         )
         kind = self.tracked.kind if self.tracked else None
         view["pages"] = lease_pages(self.cluster, self.key, kind, around.time)
-        return view if since is None else past_terms.with_held_since(view, since, self.now)
+        return view
 
     def _beside(self, tracked: Tracked) -> dict[str, Any]:
         cluster = self.request.cluster

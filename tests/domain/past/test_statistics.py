@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from leases.domain.figures import Statistics, Totals, percentile, statistics, totals_of
+from leases.domain.figures import Held, Statistics, Totals, held, percentile, statistics, totals_of
 from leases.domain.terms import fold
 from tests.support.values.leases import after
 from tests.support.values.story import change_at
@@ -47,7 +47,15 @@ def test_a_range_cuts_the_time_without_a_holder_but_not_how_long_a_term_was() ->
 def test_a_term_that_goes_on_is_as_long_as_the_range_shows() -> None:
     assert of(350, 410).longest == 100
     assert of(350, 410, held_for=103.0).longest == 103.0
-    assert of(350, 410, held_for=103.0, blind=[(after(390), after(400))]).longest == 93.0
+    assert of(350, 410, blind=[(after(390), after(400))]).longest == 90.0
+
+
+def test_a_term_of_which_nobody_watched_a_second_has_no_length() -> None:
+    found = of(350, 410, blind=[(after(0), after(410))])
+    assert (found.terms, found.longest, found.median) == (1, None, None)
+    assert held(after(10), after(40), [(after(20), after(25))]) == Held(25.0, 5.0)
+    assert held(after(10), after(40), [(after(20), after(21.5))]) == Held(30.0, 0.0)
+    assert held(after(10), after(11), [(after(0), after(11))]) == Held(0.0, 1.0)
 
 
 def test_the_same_holder_again_is_no_hand_over_and_another_after_a_deletion_is() -> None:

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from leases.domain.figures import Held
 from leases.domain.steady_clock import Jump
 from leases.domain.watched_times import Connection, ConnectionState, WatchedTime, WatchEnd
 from leases.history.activity import Activity, WatchedLately
@@ -70,3 +71,13 @@ def test_a_start_reads_what_an_earlier_run_watched():
     assert blind(watched, -180, 0) == [(-180, -120, True), (-60, 0, True)]
     watched.record(live(5))
     assert blind(watched, -180, 10) == [(-180, -120, True), (-60, 5, True)]
+    # How long a term lasted is known of all days: 1,000 min of it, then 60, and 5.
+    assert watched.held(at(-4000), at(10)) == Held(1065 * 60, 2945 * 60)
+    assert watched.held(at(-100), at(10)) == Held(45 * 60, 65 * 60)
+    watched.record(stale(20, heard=20))
+    watched.record(live(20.02))
+    assert watched.held(at(6), at(30)) == Held(24 * 60, 0)
+    watched.stood_still(at(31), at(33))
+    assert watched.held(at(30), at(40)) == Held(8 * 60, 2 * 60)
+    watched.clock_jumped(Jump(at(40), at(50)))
+    assert watched.held(at(40), at(50)) == Held(8 * 60, 2 * 60)

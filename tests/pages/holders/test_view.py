@@ -262,6 +262,8 @@ def test_the_json_of_a_holder_is_the_contract(store, operator):
     assert list(answer) == ["items", "total", "next", "now"]
     (item,) = answer["items"]
     since = item["holds"][0].pop("held_since")
+    assert item["holds"][0].pop("held_seconds") >= 3600
+    assert item["holds"][0].pop("unwatched_seconds") == 0
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", since)
     assert item == {
         "cluster": "a", "holder": POD, "identities": [POD], "takes_down": 1, "share": 0.25,

@@ -153,7 +153,7 @@ def test_no_length_of_a_term_counts_what_nobody_watched(store, operator):
     response = operator.get(HOUR)
     about = "(45 m 0 s|44 m 59 s)"
     assert re.fullmatch(about, figures(response)["Longest"])
-    assert re.search(f"{about} .*(30 m 0 s|29 m 59 s) not watched", text_of(response))
+    assert re.search(f"{about} .*(30 m 0 s|29 m 59 s) of it not watched", text_of(response))
 
 
 def test_a_stretch_of_ones_own_is_cut_out_of_the_past(store, operator):
