@@ -242,14 +242,26 @@ async def test_changes_wait_for_the_count_of_their_day(start, monkeypatch):
     assert await sync_to_async(made[0])("a") == datetime(2026, 11, 22, tzinfo=UTC)
 
 
-async def test_activity_of_yesterday_is_forgotten(tmp_path, monkeypatch):
+async def test_activity_of_yesterday_is_forgotten_and_history_waits_for_its_count(
+    tmp_path, monkeypatch
+):
     running = Runtime(options(tmp_path))
+    ran: list[datetime] = []
+
+    async def run(_self, now):
+        ran.append(now)
+
+    monkeypatch.setattr(runtime.Forgetting, "run", run)
     old = a_change(**days_ago(3))
     activity = running.feeds["a"].activity
     activity.note((old,))
     assert activity.totals(old.at)
     forgetting = asyncio.create_task(running._forget())
     await until(lambda: not activity.totals(old.at))
+    await asyncio.sleep(0)
+    assert not ran
+    running.reliability.counted.set()
+    await until(lambda: ran)
     forgetting.cancel()
     await asyncio.gather(forgetting, return_exceptions=True)
 
@@ -310,6 +322,9 @@ async def test_pages_show_what_is_wrong_in_any_part(tmp_path, monkeypatch):
     assert running.secrets.says in hub.problem()
     running.rights._failing = True
     assert rights_watch.PROBLEM in hub.problem()
+    monkeypatch.setattr(type(runtime.reach), "error", "It does not answer.")
+    assert runtime.NOT_REACHABLE in hub.problem()
+    assert rights_watch.PROBLEM not in hub.problem()
     monkeypatch.setattr(type(running.recorder), "problem", "History waits.")
     assert hub.problem().startswith("History waits. ")
     refusal = RefusedValue(at=clock.now(), cluster="a", what=What.CHANGE, error="too long")

@@ -95,7 +95,7 @@ class Incidents:
 
     def take(self, update: Update) -> None:
         """Queue what the tracker saw."""
-        if not (update.clues or update.late or update.connection or update.missed):
+        if not (update.clues or update.connection or update.missed):
             return
         if update.clues and self._queued > MAX_QUEUED:
             logger.error("%s: the causes of some changes are not looked for", update.cluster)
@@ -160,8 +160,6 @@ class Incidents:
                 self._casebook.missed(update.missed)
             if update.connection is not None:
                 self._casebook.watch(update.connection, update.now)
-            for renewal in update.late:
-                self._casebook.late(renewal)
             for clue in update.clues:
                 self._note(clue)
                 read += 1

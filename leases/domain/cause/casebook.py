@@ -11,7 +11,6 @@ from itertools import count
 from leases.domain.cause.clue import (
     Clue,
     Episode,
-    LateRenewal,
     UsualWriters,
     opens,
     remember,
@@ -166,9 +165,6 @@ class Casebook:
             self._open(Episode(clue))
         elif change.change is ChangeType.CREATED and not change.inferred:
             remember(self._births, key, clue)
-
-    def late(self, renewal: LateRenewal) -> None:
-        """Add a renewal that nearly came too late. Clues carry them, so nothing is kept here."""
 
     def watch(self, connection: Connection, now: datetime) -> None:
         """Our own watch broke, or lives again."""

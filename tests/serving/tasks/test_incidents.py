@@ -31,6 +31,7 @@ from leases.kube import lease_client
 from leases.kube.backoff import Backoff
 from leases.kube.cluster_source import ClusterSource, SourceKind
 from leases.kube.evidence import EvidenceReader
+from leases.tracking.tracker import Tracker
 from leases.wire.microtime import format_microtime
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -190,6 +191,24 @@ async def test_a_failing_review_is_restarted_and_keeps_what_is_known(start, kill
     await until_stored(
         lambda: incident_of("a", incident.id) and incident_of("a", incident.id).incident.ended
     )
+
+
+async def test_a_watch_that_died_goes_on_where_it_was_without_a_list(start, killed, monkeypatch):
+    running = await start()
+    cluster, follow, failed = running.clusters["a"], Tracker._follow, []
+    lists = sum(cluster.counters.lists.values())
+
+    def fails_once(self, *given):
+        if not failed:
+            failed.append(given)
+            raise KeyError
+        return follow(self, *given)
+
+    monkeypatch.setattr(Tracker, "_follow", fails_once)
+    await hold(running)
+    await until(lambda: running.supervisor.restarts["watch", "a"])
+    await until(lambda: cluster.store.get(WEB))
+    assert sum(cluster.counters.lists.values()) == lists
 
 
 async def test_a_clue_that_fails_is_skipped_and_logged(start, killed, monkeypatch, caplog):

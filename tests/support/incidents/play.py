@@ -149,8 +149,6 @@ class _Player:
             self._casebook.missed(update.missed)
         if update.connection is not None:
             self._casebook.watch(update.connection, self._now)
-        for late in update.late:
-            self._casebook.late(late)
         for clue in update.clues:
             self.played.clues.append(clue)
             self._casebook.note(clue)
