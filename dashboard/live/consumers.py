@@ -211,7 +211,7 @@ class PageConsumer(ClusterConsumer):
         of_wall = isinstance(self.right, WallRight)
         query = self.scope["query_string"].decode("latin-1") if of_wall else None
         self.reader = PageReader(hub, _live_board().drawings, wall=query)
-        hub.pages.add(self.reader)
+        hub.join(self.reader)
 
     def leave(self) -> None:
         self.hub.pages.discard(self.reader)

@@ -5,6 +5,7 @@ skips what is out of date, and a page that comes back misses nothing. The public
 """
 
 import asyncio
+import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
@@ -110,7 +111,9 @@ class ClusterHub(HubView):
         self._fetch_again = (0, 0)  # pages drawn up to this seq, that come before this tick
         self.feeds: set[FeedReader] = set()
         self.ends: set[Callable[[str], None]] = set()  # each closes one socket, with a reason
-        self.events = 0
+        self.awake = asyncio.Event()  # while there is something to tick for
+        self._events = 0
+        self._counted_since = time.monotonic()
 
     @property
     def readers(self) -> Mapping[str, int]:
@@ -120,7 +123,7 @@ class ClusterHub(HubView):
         self.failed(part, error)
 
     def publish(self, update: Update) -> None:
-        self.events += len(update.renewed) + len(update.redraw)
+        self._count(len(update.renewed) + len(update.redraw))
         if update.connection is not None:
             self.activity.watched.record(update.connection)
         missed = update.missed
@@ -144,12 +147,22 @@ class ClusterHub(HubView):
             for page in self.pages:
                 page.notice(update)
 
+    def _count(self, events: int) -> None:
+        """Count events for the rate that pages show."""
+        now = time.monotonic()
+        if (passed := now - self._counted_since) >= RATE_WINDOW:
+            self.events_per_second = self._events / passed
+            self._events, self._counted_since = 0, now
+        self._events += events
+
     def _publish(self, update: Update) -> None:
         """Send one frame; for too many changes leave a gap, which makes readers fetch."""
         sent = update.changes if len(update.changes) <= MAX_CHANGES_SENT else ()
         seq = self.seq + (1 if sent else 2)
         shown = [change for change in sent if not _first_sight(change)]
-        self._only_in_history |= len(shown) < len(update.changes)
+        if len(shown) < len(update.changes):
+            self._only_in_history = True
+            self.awake.set()
         self.recent.extend((seq, change) for change in shown)
         self.explainable.add(update.changes)
         self.seq = seq  # last, so that `newest` gives no number without its changes
@@ -216,11 +229,11 @@ class ClusterHub(HubView):
         """Wake the pages, to send freshness and to show that the server lives."""
         try:
             while True:
+                await self.awake.wait()
                 await asyncio.sleep(TICK)
                 self.tick(clock.now())
-                if self._ticks % int(RATE_WINDOW / TICK) == 0:
-                    self.events_per_second = self.events / RATE_WINDOW
-                    self.events = 0
+                if not (self.pages or self._only_in_history or self._ticks < self._fetch_again[1]):
+                    self.awake.clear()
         finally:
             await self.shared.stop()
             for grid in self.grids.values():
@@ -232,8 +245,14 @@ class ClusterHub(HubView):
             self._figured = (self.store.seq, messages.figures_of(self.store))
         return self._figured[1]
 
+    def join(self, page: PageReader) -> None:
+        """Send this page what happens, and tick while it is open."""
+        self.pages.add(page)
+        self.awake.set()
+
     def tick(self, now: datetime) -> None:
         """Wake the pages, and draw the parts that they share."""
+        self._count(0)
         wanted = {group for page in self.pages for group in page.groups}
         self.shared.tick(self, wanted, now)
         if self.pages:

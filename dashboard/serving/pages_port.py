@@ -36,6 +36,7 @@ LIMITS = Limits(
     read_bytes=32 * KIB,
 )
 GRACE_SECONDS = 3
+DRAIN_LOOK_SECONDS = 0.1
 MAX_SOCKET_MESSAGE = 256 * KIB  # a page names the 500 Leases that it shows at most
 PING_SECONDS = 20.0
 
@@ -62,8 +63,11 @@ class DrainingServer(ListeningServer):
         elif self._closes_at is None and self.started:
             running_board().leave()
             self._closes_at = time.monotonic() + self.drain_seconds
+            self.look_seconds = DRAIN_LOOK_SECONDS
+            self.look_now()
         else:  # uvicorn would end the process by the signal; it ends with 0 instead
             self.should_exit = True
+            self.look_now()
 
     async def on_tick(self, counter: int) -> bool:
         if self._closes_at is not None and time.monotonic() >= self._closes_at:

@@ -221,6 +221,7 @@ class LeaseApiServer:
             self._hub = None
         if self._server is not None and self.serving is not None:
             self._server.should_exit = True
+            self._server.look_now()
             await self.serving
             self._server = self.serving = None
         await self._close()

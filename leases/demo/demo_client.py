@@ -1,13 +1,19 @@
-"""The few requests of electors and kubelets, with plain objects."""
+"""The few requests of electors and kubelets, with plain objects, over HTTP/1.1.
+
+A general client spends half a millisecond on a request, which was a sixth of what an idle demo
+took. This one writes a head and parses the answer.
+"""
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import suppress
 from copy import copy
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, cast
+from urllib.parse import urlsplit
 
-import aiohttp
+import httptools
 import msgspec
 
 from leases.domain.lease import ObjectName
@@ -24,20 +30,85 @@ class ApiDownError(Exception):
     """No answer, or a server error. Try again."""
 
 
+class _Connection(asyncio.Protocol):
+    """One kept connection, for one request at a time."""
+
+    transport: asyncio.Transport
+
+    def __init__(self) -> None:
+        self._parser = httptools.HttpResponseParser(self)
+        self._answer: asyncio.Future[tuple[int, bytes]] | None = None
+        self._body = b""
+
+    def ask(self, request: bytes) -> asyncio.Future[tuple[int, bytes]]:
+        """Return the coming status and body, or the OSError of a connection that breaks."""
+        self._body = b""
+        self._answer = asyncio.get_running_loop().create_future()
+        self.transport.write(request)
+        return self._answer
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast("asyncio.Transport", transport)
+
+    def data_received(self, data: bytes) -> None:
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserError:
+            self.transport.abort()
+
+    def on_body(self, body: bytes) -> None:
+        self._body += body
+
+    def on_message_complete(self) -> None:
+        if not self._parser.should_keep_alive():
+            self.transport.close()
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_result((self._parser.get_status_code(), self._body))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_exception(exc or ConnectionResetError("closed without an answer"))
+
+
+class _Connections:
+    """To the address in `url`; a request waits while all are at work."""
+
+    def __init__(self, url: str) -> None:
+        parts = urlsplit(url)
+        self.host = parts.netloc
+        self._address = parts.hostname or "", parts.port or 80
+        self._idle: list[_Connection] = []
+        self._free = asyncio.Semaphore(_CONNECTIONS)
+
+    async def ask(self, request: bytes) -> tuple[int, bytes]:
+        """Return status and body. Raises OSError and TimeoutError."""
+        async with asyncio.timeout(_SECONDS), self._free:
+            self._idle = [one for one in self._idle if not one.transport.is_closing()]
+            one = self._idle.pop() if self._idle else await self._connect()
+            try:
+                answer = await one.ask(request)
+            except BaseException:
+                one.transport.abort()
+                raise
+            self._idle.append(one)
+            return answer
+
+    async def _connect(self) -> _Connection:
+        _, made = await asyncio.get_running_loop().create_connection(_Connection, *self._address)
+        return made
+
+    def close(self) -> None:
+        for one in self._idle:
+            one.transport.close()
+
+
 class DemoApi:
     """A client of the Lease API; the API takes `program` for the field manager of its writes."""
 
     def __init__(self, *, url: str, token: str) -> None:
         self.program = "demo"
-        self._url = url.rstrip("/")
-        self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=_CONNECTIONS),
-            timeout=aiohttp.ClientTimeout(total=_SECONDS),
-            headers={
-                "Authorization": f"Bearer {token}",
-                "Content-Type": "application/json",
-            },
-        )
+        self._connections = _Connections(url)
+        self._token = token
 
     def acting_as(self, program: str) -> DemoApi:
         """Return a client that shares the connections and writes as another program."""
@@ -54,7 +125,7 @@ class DemoApi:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        await self._session.close()
+        self._connections.close()
 
     async def ensure_namespace(self, name: str) -> None:
         """Create the namespace if it is missing. An API without namespaces needs none."""
@@ -90,16 +161,16 @@ class DemoApi:
         return None
 
     async def _ask(self, method: str, path: str, body: Any = None) -> LeaseObject | None:
-        data = None if body is None else msgspec.json.encode(body)
-        headers = {"User-Agent": f"{self.program}/{VERSION}"}
-        if method == "PATCH":
-            headers["Content-Type"] = _MERGE_PATCH
-        url = self._url + path
+        data = b"" if body is None else msgspec.json.encode(body)
+        head = (
+            f"{method} {path} HTTP/1.1\r\nHost: {self._connections.host}\r\n"
+            f"Authorization: Bearer {self._token}\r\nUser-Agent: {self.program}/{VERSION}\r\n"
+            f"Content-Type: {_MERGE_PATCH if method == 'PATCH' else 'application/json'}\r\n"
+            f"Content-Length: {len(data)}\r\n\r\n"
+        )
         try:
-            async with self._session.request(method, url, data=data, headers=headers) as response:
-                text = await response.read()
-                status = response.status
-        except (aiohttp.ClientError, OSError, TimeoutError) as error:
+            status, text = await self._connections.ask(head.encode() + data)
+        except (OSError, TimeoutError) as error:
             raise ApiDownError(str(error)) from error
         if status >= 500 or status in (401, 403, 429):
             raise ApiDownError(f"{method} {path} returned {status}")

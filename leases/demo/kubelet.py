@@ -69,7 +69,7 @@ class Heartbeat:
             except ApiDownError:
                 pause = INTERVAL / 2
             try:
-                async with asyncio.timeout(pause / self._pace.tempo):
+                async with asyncio.timeout_at(self._pace.after(pause / self._pace.tempo)):
                     seconds = await self._deaths.get()
             except TimeoutError:
                 pause = INTERVAL * self._random.uniform(1, 1 + JITTER)

@@ -80,6 +80,7 @@ class OpenWatch:
         self._lasts = lasts
         self._heard = self._delivered_until = time.monotonic()
         self._taken = 0  # bytes
+        self._read_at = 0.0  # not sooner, by the monotonic clock
         self._delivering = False
         self._arriving = select.poll()
         if (sock := socket_of(response)) is not None:
@@ -117,8 +118,8 @@ class OpenWatch:
                 yield lines
             if complete:
                 self._delivered_until = self._heard
-            if len(chunk) < READ_BUFFER:  # otherwise much data waits already
-                await asyncio.sleep(self._heard + PACE - time.monotonic())
+            # After a full read much data waits already.
+            self._read_at = 0.0 if len(chunk) >= READ_BUFFER else self._heard + PACE
 
     def events(self, lines: Sequence[bytes]) -> Iterator[Sequence[WatchEvent]]:
         """Decode lines, a few at a time. Raises ApiError after the events before the error."""
@@ -151,16 +152,29 @@ class OpenWatch:
     async def _next_chunk(self) -> bytes:
         """Return received data, waiting for some; empty at the end."""
         try:
+            if arrived_bytes(self._response) > self._taken:
+                await self._pace()
             while not (chunk := self._content.read_nowait()):
                 try:
                     async with asyncio.timeout(self._limits.quiet):
-                        return await self._content.readany()
+                        chunk = await self._content.readany()
+                        break
                 except TimeoutError:
                     if await self._is_over():
                         return b""
         except (aiohttp.ClientError, OSError) as error:
             raise unreachable(self._session.host, error) from error
+        if chunk and await self._pace():
+            with contextlib.suppress(aiohttp.ClientError, OSError):  # the next read raises it
+                chunk += self._content.read_nowait()
         return chunk
+
+    async def _pace(self) -> bool:
+        """Wait until the next read may be. Returns False where that is now: after a silence."""
+        wait = self._read_at - time.monotonic()
+        if wait > 0:
+            await asyncio.sleep(wait)
+        return wait > 0
 
     async def _is_over(self) -> bool:
         """Whether to reopen a silent watch. Raises if the cluster does not answer."""

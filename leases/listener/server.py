@@ -7,6 +7,7 @@ import logging
 import socket
 import time
 from collections.abc import Awaitable, Callable
+from types import FrameType
 
 import uvicorn
 from uvicorn.server import ServerState
@@ -150,6 +151,7 @@ class ListeningServer(uvicorn.Server):
     """
 
     server_state: ListeningState
+    look_seconds = 1.0
 
     def __init__(
         self, config: uvicorn.Config, limits: Limits, *, name: str, failed: Failed = log_failure
@@ -158,8 +160,11 @@ class ListeningServer(uvicorn.Server):
         self.server_state = ListeningState(limits)
         self._acceptor = Acceptor(name, self.server_state.book, self.welcome, failed=failed)
         self._accepting: list[asyncio.Task[None]] = []
+        self._look = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        self._loop = asyncio.get_running_loop()
         # Runs the lifespan; uvicorn gets no socket to accept from.
         await super().startup(sockets=[])
         for listener in sockets or []:
@@ -167,6 +172,26 @@ class ListeningServer(uvicorn.Server):
             listener.setblocking(False)
             task = asyncio.create_task(self._acceptor.run(listener), name="accept connections")
             self._accepting.append(task)
+
+    async def main_loop(self) -> None:
+        """Look once a second, which the Date header needs, and at once when asked to.
+
+        uvicorn looks ten times a second, whether anything happens or not.
+        """
+        while not await self.on_tick(0):
+            self._look.clear()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self.look_seconds):
+                    await self._look.wait()
+
+    def look_now(self) -> None:
+        """See at once whether to end. A signal handler may call it."""
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._look.set)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        super().handle_exit(sig, frame)
+        self.look_now()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         for task in self._accepting:

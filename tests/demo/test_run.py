@@ -158,7 +158,10 @@ async def test_nodes_pods_and_events_stand_beside_the_leases(
             await asyncio.sleep(0.05)
         while not (events := await newest_events(client, "Lease", key, count=20, within=LIMIT)):
             await asyncio.sleep(0.05)
-        lease = await client.raw_get(ObjectName(NODE_NAMESPACE, NODES[0]), within=LIMIT)
+        node_lease = ObjectName(NODE_NAMESPACE, NODES[0])
+        while node_lease not in {one.key for one in (await list_whole(client)).leases}:
+            await asyncio.sleep(0.05)  # a kubelet registers its Node first
+        lease = await client.raw_get(node_lease, within=LIMIT)
         path = f"/api/v1/nodes/{NODES[0]}"
         node = await client.read(path, dict[str, Any], "Node", query=(), within=LIMIT)
         path = "/api/v1/namespaces/kube-system/pods/kube-scheduler-control-plane-1"

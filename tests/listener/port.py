@@ -160,6 +160,7 @@ async def port_with(limits: Limits, **options: Any) -> AsyncIterator[Port]:
             yield Port(server, app, number)
         finally:
             server.should_exit = True
+            server.look_now()
             app.release.set()
             await serving
 

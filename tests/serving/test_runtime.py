@@ -21,6 +21,7 @@ from dashboard import clock
 from dashboard.access import links, rights_watch
 from dashboard.access.rights import UserRight, WallRight
 from dashboard.config import ClusterSpec
+from dashboard.live.page_reader import PageReader
 from dashboard.serving import runtime
 from dashboard.serving.runtime import Options, Runtime
 from dashboard.serving.tasks import cluster_watch
@@ -132,8 +133,11 @@ async def test_a_lease_reaches_the_store_history_and_the_open_pages(start):
     assert sum(running.feeds["a"].activity.of(KEY, clock.now())) == 1
     assert len(running.feeds["a"].activity.last_hour.of(KEY)) == 1
     await until_stored(ChangeRecord.objects.filter(name=KEY.name).count, 1)
-    ticks = hub._ticks
-    await until(lambda: hub._ticks > ticks)
+    page = PageReader(hub, running.drawings)
+    hub.join(page)
+    await until(page.wake.is_set)
+    hub.pages.discard(page)
+    await until(lambda: not hub.awake.is_set())  # nobody looks: nothing ticks
 
 
 async def test_a_guessed_kind_is_settled_while_it_runs(start, monkeypatch):

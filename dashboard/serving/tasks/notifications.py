@@ -10,19 +10,22 @@ from functools import partial
 from typing import Any
 
 from django.conf import settings
-from django.db import DatabaseError
+from django.db import DatabaseError, connection
 from django.urls import reverse
 from msgspec.structs import replace
 
 from dashboard.access.kept_secrets import CannotUnseal, unseal
 from leases.domain.notify import Message, Sort, Stage
 from leases.history import deliveries, outbox
+from leases.models import Acknowledgement, QuietTime, Receiver
 from leases.notify import DeliveryOutcome, send_http, send_mail
 
 logger = logging.getLogger(__name__)
 
 LOOK_SECONDS = 1.0
 FORGET_LOOKS = 60  # looks between two deletions of old messages
+_tables = (one._meta.db_table for one in (Receiver, Acknowledgement, QuietTime))  # noqa: SLF001 - documented
+ANYTHING = f"SELECT {', '.join(f'EXISTS (SELECT 1 FROM {name})' for name in _tables)}"  # noqa: S608
 
 
 class Notifications:
@@ -77,17 +80,24 @@ class Notifications:
         for task in [task for task in self._sending if task.done()]:
             del self._sending[task]
             task.result()  # raises what nobody expected
-        now = self._clock()
         busy = set(self._sending.values())
-        due = await self._in_thread(partial(deliveries.claim, self._process, now, busy))
-        busy |= {delivery.receiver for delivery in due}
-        remind = partial(deliveries.claim_refreshes, now, watched=self._clusters, busy=busy)
-        due += await self._in_thread(remind)
-        self.failing = await self._in_thread(deliveries.failing_receivers)
-        self.care = await self._in_thread(outbox.care)
+        due = await self._in_thread(partial(self._claim, self._clock(), busy))
         for delivery in due:
             task = asyncio.create_task(self._send(delivery))
             self._sending[task] = delivery.receiver
+
+    def _claim(self, now: datetime, busy: set[int]) -> Sequence[deliveries.Delivery]:
+        """Return what is due. With nobody to tell and nothing muted, one small query says so."""
+        with connection.cursor() as cursor:
+            cursor.execute(ANYTHING)
+            if not any(cursor.fetchone()):
+                self.failing, self.care = (), outbox.Care()
+                return ()
+        due = deliveries.claim(self._process, now, busy)
+        busy |= {delivery.receiver for delivery in due}
+        due += deliveries.claim_refreshes(now, watched=self._clusters, busy=busy)
+        self.failing, self.care = deliveries.failing_receivers(), outbox.care()
+        return due
 
     async def _send(self, delivery: deliveries.Delivery) -> None:
         """Send once, note how it ended, and let the loop look for the next delivery."""
