@@ -12,11 +12,12 @@ Source: github.com/hashicorp/terraform/internal/backend/remote-state/kubernetes/
 import asyncio
 import json
 import time
+from collections import deque
 from contextlib import suppress
 from datetime import UTC, datetime
 from enum import StrEnum
 from random import Random
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
@@ -35,6 +36,7 @@ class Pace(msgspec.Struct, frozen=True):
     """The speed of the demo; `tempo` 1 is real time. All values are seconds."""
 
     tempo: float = 1.0
+    _waiting: dict[int, list[asyncio.Future[None]]] = msgspec.field(default_factory=dict)
 
     @property
     def duration(self) -> int:
@@ -48,18 +50,53 @@ class Pace(msgspec.Struct, frozen=True):
     def retry_period(self) -> float:
         return 2.0 / self.tempo
 
-    def after(self, seconds: float) -> float:
-        """Return the time of the loop after about these seconds.
+    def after(self, seconds: float) -> asyncio.Future[None]:
+        """Return what is done after about these seconds.
 
         All processes of the demo wake at the same beats: requests that come together cost half.
         """
-        beat = BEAT / self.tempo
-        now = asyncio.get_running_loop().time()
-        return max(round((now + seconds) / beat), now // beat + 1) * beat
+        beat, loop = BEAT / self.tempo, asyncio.get_running_loop()
+        now = loop.time()
+        number = max(round((now + seconds) / beat), int(now / beat) + 1)
+        if number not in self._waiting:
+            self._waiting[number] = []
+            loop.call_at(number * beat, self._strike, number)
+        waiter = loop.create_future()
+        self._waiting[number].append(waiter)
+        return waiter
+
+    def _strike(self, number: int) -> None:
+        for waiter in self._waiting.pop(number):
+            if not waiter.done():
+                waiter.set_result(None)
 
     def lasting(self, seconds: int) -> int:
         """Return a leaseDurationSeconds, a whole number of at least 1."""
         return max(1, round(seconds / self.tempo))
+
+
+T = TypeVar("T")
+
+
+class Orders(Generic[T]):
+    """What a process is told while it waits for its next attempt."""
+
+    def __init__(self, pace: Pace) -> None:
+        self._pace = pace
+        self._given: deque[T] = deque()
+        self._waiter: asyncio.Future[None] | None = None
+
+    def give(self, order: T) -> None:
+        self._given.append(order)
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    async def within(self, seconds: float) -> T | None:
+        """Return the next order; None after about these seconds without one."""
+        if not self._given:
+            self._waiter = self._pace.after(seconds)
+            await self._waiter
+        return self._given.popleft() if self._given else None
 
 
 class ProcessFate(StrEnum):
@@ -94,7 +131,7 @@ class Elector:
         self._api = api.acting_as(election.program)
         self._pace = pace
         self._random = random
-        self._orders: asyncio.Queue[Order] = asyncio.Queue()
+        self._orders = Orders[Order](pace)
         self._lease: LeaseObject | None = None
         self._observed_at = 0.0
         self._renewed_at = 0.0
@@ -108,7 +145,7 @@ class Elector:
 
     def order(self, order: Order) -> None:
         """Let this happen to the process at once."""
-        self._orders.put_nowait(order)
+        self._orders.give(order)
 
     async def run(self) -> None:
         """Contend until cancelled."""
@@ -119,12 +156,9 @@ class Elector:
             if self._pod is None:
                 self._pod = self._new_pod()
                 await self._pod.start()
-            try:
-                async with asyncio.timeout_at(self._pace.after(self._pause())):
-                    order = await self._orders.get()
-            except TimeoutError:
-                continue
-            await self._obey(order)
+            order = await self._orders.within(self._pause())
+            if order is not None:
+                await self._obey(order)
 
     def _pause(self) -> float:
         period = self._pace.retry_period

@@ -11,7 +11,7 @@ from typing import Any
 
 from leases.demo.cluster_objects import DemoNode
 from leases.demo.demo_client import ApiDownError, DemoApi, LeaseObject
-from leases.demo.electors import Pace
+from leases.demo.electors import Orders, Pace
 from leases.demo.names import IDENTITY_NAMESPACE, NODE_NAMESPACE, NODES, new_uuid
 from leases.domain.lease import ObjectName
 from leases.wire.microtime import format_microtime
@@ -46,11 +46,11 @@ class Heartbeat:
         self._pace = pace
         self._random = random
         self._lease: LeaseObject | None = None
-        self._deaths: asyncio.Queue[float] = asyncio.Queue()
+        self._deaths = Orders[float](pace)
 
     def die(self, seconds: float) -> None:
         """Stop renewing for this many seconds."""
-        self._deaths.put_nowait(seconds)
+        self._deaths.give(seconds)
 
     async def restart(self) -> None:
         """Restart as an API server does: delete the old Lease and create a new one."""
@@ -68,10 +68,8 @@ class Heartbeat:
                 await self._beat()
             except ApiDownError:
                 pause = INTERVAL / 2
-            try:
-                async with asyncio.timeout_at(self._pace.after(pause / self._pace.tempo)):
-                    seconds = await self._deaths.get()
-            except TimeoutError:
+            seconds = await self._deaths.within(pause / self._pace.tempo)
+            if seconds is None:
                 pause = INTERVAL * self._random.uniform(1, 1 + JITTER)
             else:
                 await self._be_down(seconds)

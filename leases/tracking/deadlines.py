@@ -349,7 +349,7 @@ class TimerErrors:
             self._task.cancel()
 
 
-SPAN = timedelta(milliseconds=125)
+SPAN = timedelta(milliseconds=500)
 _EPOCH = datetime.fromtimestamp(0, UTC)
 
 

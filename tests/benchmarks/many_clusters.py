@@ -1,0 +1,128 @@
+"""Many clusters in one Leaseboard: what they cost while nobody looks, and whether each is exact.
+
+python3 -m tests.benchmarks.many_clusters [--clusters 100] [--leases 13] [--rate 100]
+    [--changes 1] [--faulty 0] [--seconds 60] [--kill-at S]
+
+Starts one process that plays the Lease APIs of all clusters, of `--leases` Leases each, which
+renew `--rate` times a second and change hands `--changes` times a second, in all clusters together.
+Starts `manage.py serve` for them, without pages, and prints what it uses of one core, its memory,
+and the clusters whose exported history is not exactly what their storm did; exits 1 if there are
+any. `--faulty` clusters cut their watches every 7 s and refuse to resume every 17 s.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from argparse import ArgumentParser, Namespace
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+from tests.benchmarks.parts.command import main
+from tests.benchmarks.parts.figures import Usage
+from tests.benchmarks.parts.storm_check import compare
+from tests.benchmarks.parts.storm_load import (
+    SETTLE,
+    all_written,
+    ask,
+    interrupted_at_end,
+    stats,
+)
+from tests.benchmarks.parts.storm_truth import Event, read
+from tests.support.processes import ROOT, Server, free_port, manage, wait_for
+
+WARM = 10.0  # seconds after the first history, which are not measured
+LOOK = 0.5
+
+
+def options(parser: ArgumentParser) -> None:
+    parser.add_argument("--clusters", type=int, default=100)
+    parser.add_argument("--leases", type=int, default=13, help="of each cluster")
+    parser.add_argument("--rate", type=float, default=100, help="renewals a second in all clusters")
+    parser.add_argument("--changes", type=float, default=1, help="a second in all clusters")
+    parser.add_argument("--faulty", type=int, default=0, help="clusters that cut their watches")
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--kill-at", type=float, help="kill -9 and start again, S seconds in")
+
+
+@contextmanager
+def storms(asked: Namespace, folder: Path, ports: list[int]) -> Iterator[None]:
+    """All clusters, in one process."""
+    changes, elections = asked.changes / asked.clusters, max(1, asked.leases // 10)
+    load = [
+        "--leases", str(asked.leases - elections), "--elections", str(elections),
+        "--apiservers", "0", "--rate", str(asked.rate / asked.clusters), "--tick", "0.05",
+        "--transitions-per-s", str(changes / 2), "--expire-per-s", str(changes / 4),
+        "--delete-per-s", str(changes / 4), "--revive-after", "45", "--recreate-after", "5",
+        "--duration", "3600", "--quiet",
+    ]  # fmt: skip
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.benchmarks.parts.many_storms", str(folder),
+         str(asked.faulty), *map(str, ports), "--", *load],
+        cwd=ROOT, stdout=subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        for port in ports:
+            wait_for(lambda port=port: stats(port), what="the storms to begin", seconds=120)
+        yield
+    finally:
+        for port in ports:
+            with suppress(OSError):
+                ask(port, "/storm/quit")
+        process.wait(timeout=30)
+
+
+def serve(stack: ExitStack, folder: Path, ports: list[int]) -> Server:
+    """Leaseboard, once it has listed every cluster and written that."""
+    named = [f"c{number}=url:http://127.0.0.1:{port}" for number, port in enumerate(ports)]
+    clusters = [word for one in named for word in ("--cluster", one)]
+    server = interrupted_at_end(stack, Server(folder / "data", "--no-demo", *clusters))
+    server.wait_synced(seconds=180, every=LOOK)
+    wait_for(lambda: all_written(server), what="the first history", seconds=180, every=LOOK)
+    return server
+
+
+def measure(asked: Namespace, folder: Path) -> int:
+    ports = [free_port() for _ in range(asked.clusters)]
+    with ExitStack() as stack, storms(asked, folder, ports):
+        server = serve(stack, folder, ports)
+        if asked.kill_at:
+            time.sleep(asked.kill_at)
+            server.kill()
+            server = serve(stack, folder, ports)
+        time.sleep(WARM)
+        usage = Usage(server.process.pid)
+        time.sleep(asked.seconds)
+        print(f"CPU {usage.share:.2f} % of one core over {asked.seconds:.0f} s", flush=True)
+        print(f"RSS {usage.memory():.0f} MiB, at most {usage.memory('VmHWM'):.0f} MiB", flush=True)
+        until = time.time() - 1
+        time.sleep(SETTLE)
+        server.interrupt()
+    return check(folder, asked.clusters, until)
+
+
+def check(folder: Path, clusters: int, until: float) -> int:
+    """Compare each cluster's history with its storm's log; 1 if one differs."""
+    kept: dict[str, list[Event]] = defaultdict(list)
+    for line in manage(folder / "data", "export_history").stdout.splitlines():
+        change = json.loads(line)
+        kept[change["cluster"]].append(change)
+    made = found = wrong = 0
+    for number in range(clusters):
+        changes = kept[f"c{number}"]
+        findings = compare(read(folder / f"truth-{number}"), changes, until=until)
+        made, found = made + findings.made.total(), found + findings.found.total()
+        if not findings.clean:
+            wrong += 1
+            print(f"c{number}: {json.dumps(findings.summary)}")
+    print(f"{made} changes made, {found} kept with the first sight of each Lease")
+    print(f"{wrong} of {clusters} clusters differ from what their storm did")
+    return int(wrong > 0)
+
+
+if __name__ == "__main__":
+    main(__doc__, measure, options)
