@@ -45,7 +45,11 @@ from dashboard.serving.data_directory import (
     check_not_newer,
     close_connections,
 )
-from dashboard.serving.tasks.admin_writes import Deletions, resolve_unanswered
+from dashboard.serving.tasks.admin_writes import (
+    Deletions,
+    DeletionsAtWork,
+    resolve_unanswered,
+)
 from dashboard.serving.tasks.clock_watch import ClockTrust, ClockWatch, set_by
 from dashboard.serving.tasks.cluster_watch import ClusterWatch, KindOverrides, start_cluster_tasks
 from dashboard.serving.tasks.history_upkeep import Forgetting, ReliabilityTotals
@@ -121,6 +125,7 @@ class Runtime:
         self.rights = RightsWatch(known=KNOWN)
         process, in_thread = self.recorder.watches.process, self.recorder.in_thread
         self.deletions = ByCluster[Deletions]()
+        self._deleting = DeletionsAtWork(in_thread)
         self.incidents = ByCluster[Incidents]()
         for cluster in self.clusters.values():
             self._equip(cluster)
@@ -164,7 +169,9 @@ class Runtime:
         """Make the parts that work for one cluster."""
         name, recorder, now = cluster.name, self.recorder, self.clock.now
         process, in_thread = recorder.watches.process, recorder.in_thread
-        deletions = Deletions(cluster, process=process, in_thread=in_thread, clock=now)
+        deletions = Deletions(
+            cluster, process=process, in_thread=in_thread, clock=now, at_work=self._deleting
+        )
         self.deletions.put(name, deletions)
         incidents = Incidents(cluster, self.publisher.hubs[name], recorder, now)
         self.incidents.put(name, incidents)

@@ -91,6 +91,12 @@ def next_of(cluster: str, process: str) -> Deletion | None:
     return waiting.select_related("user").order_by("pk").first()
 
 
+def clusters_at_work() -> set[str]:
+    """The clusters that have a deletion which has not ended, of any process."""
+    active = Deletion.objects.filter(state__in=Deletion.ACTIVE)
+    return set(active.values_list("cluster", flat=True))
+
+
 def interrupt_own(cluster: str, process: str, now: datetime) -> None:
     """Mark a deletion that this process runs no more, because its task has failed."""
     _interrupt(

@@ -23,7 +23,7 @@ VERSION = "v1.36.0"
 _GROUP = "/apis/coordination.k8s.io"
 _MERGE_PATCH = "application/merge-patch+json"
 _SECONDS = 5.0  # an API that does not answer within this time counts as down
-_CONNECTIONS = 8
+_CONNECTIONS = 16
 
 
 class ApiDownError(Exception):

@@ -10,18 +10,21 @@ from leases.domain.lease import ObjectName
 from leases.models import KindOverride, VacancyMark
 
 
-def load(cluster: str) -> dict[ObjectName, Verdict]:
-    """Return kind and reason of every Lease with an override."""
-    return {
-        ObjectName(row.namespace, row.name): (Kind(row.kind), f"set by {row.username}")
-        for row in KindOverride.objects.filter(cluster=cluster)
-    }
+def load() -> dict[str, dict[ObjectName, Verdict]]:
+    """Return kind and reason of every Lease with an override, by cluster."""
+    found: dict[str, dict[ObjectName, Verdict]] = {}
+    for row in KindOverride.objects.all():
+        verdict = Kind(row.kind), f"set by {row.username}"
+        found.setdefault(row.cluster, {})[ObjectName(row.namespace, row.name)] = verdict
+    return found
 
 
-def load_marks(cluster: str) -> dict[ObjectName, str]:
-    """Return the Leases that may be vacant now, with the admin who said so."""
-    rows = VacancyMark.objects.filter(cluster=cluster, ended_at=None)
-    return {ObjectName(row.namespace, row.name): row.username for row in rows}
+def load_marks() -> dict[str, dict[ObjectName, str]]:
+    """Return the Leases that may be vacant now, with the admin who said so, by cluster."""
+    found: dict[str, dict[ObjectName, str]] = {}
+    for row in VacancyMark.objects.filter(ended_at=None):
+        found.setdefault(row.cluster, {})[ObjectName(row.namespace, row.name)] = row.username
+    return found
 
 
 def may_be_vacant_at(cluster: str, at: datetime) -> set[ObjectName]:

@@ -2,7 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+import time
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
@@ -23,6 +24,24 @@ LOOK_SECONDS = 10.0
 InThread = Callable[[Callable[[], Any]], Awaitable[Any]]
 
 
+class DeletionsAtWork:
+    """The clusters that have a deletion which has not ended. One query serves all clusters."""
+
+    def __init__(self, in_thread: InThread) -> None:
+        self._in_thread = in_thread
+        self._asking = asyncio.Lock()
+        self._asked_at = float("-inf")
+        self._found: Collection[str] = ()
+
+    async def in_cluster(self, name: str, *, now: bool) -> bool:
+        """Whether it is one of them: `now`, else as of a moment ago. Raises DatabaseError."""
+        async with self._asking:
+            if now or time.monotonic() - self._asked_at > LOOK_SECONDS / 2:
+                self._found = await self._in_thread(deletion_runs.clusters_at_work)
+                self._asked_at = time.monotonic()
+            return name in self._found
+
+
 class Deletions:
     """Of one cluster, one after another: so it gets no more requests at once than one sends."""
 
@@ -33,8 +52,10 @@ class Deletions:
         process: str,
         in_thread: InThread,
         clock: Callable[[], datetime],
+        at_work: DeletionsAtWork,
     ) -> None:
         self.process = process
+        self._at_work = at_work
         self._cluster = cluster
         self._in_thread = in_thread
         self._clock = clock
@@ -53,10 +74,14 @@ class Deletions:
         name, process, in_thread = self._cluster.name, self.process, self._in_thread
         await in_thread(partial(deletion_runs.interrupt_own, name, process, self._clock()))
         while True:
+            woken = self._wake.is_set()
             self._wake.clear()
             try:
-                await in_thread(partial(deletion_runs.interrupt_lost, name, process, self._clock()))
-                deletion = await in_thread(partial(deletion_runs.next_of, name, process))
+                deletion = None
+                if await self._at_work.in_cluster(name, now=woken):
+                    lost = partial(deletion_runs.interrupt_lost, name, process, self._clock())
+                    await in_thread(lost)
+                    deletion = await in_thread(partial(deletion_runs.next_of, name, process))
             except DatabaseError as error:
                 logger.warning("%s: no deletion can be read just now: %s", name, error)
                 deletion = None
@@ -73,6 +98,7 @@ class Deletions:
             )
             await self._running.run()
             self._running = None
+            self._wake.set()  # another one may wait
 
     def _look(self) -> None:
         self._wake.set()

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing
 from functools import partial
 from pathlib import Path
@@ -237,7 +237,7 @@ def start_cluster_tasks(
 
 LOOK_SECONDS = 5.0  # until a replica knows what was said at another
 
-Overrides = tuple[Kinds, Marks]
+Overrides = tuple[Mapping[str, Kinds], Mapping[str, Marks]]  # by cluster
 
 
 class KindOverrides:
@@ -252,16 +252,18 @@ class KindOverrides:
     async def follow(self, cluster: str, tracker: Tracker) -> None:
         """Begin with what is stored of one cluster."""
         self._trackers[cluster] = tracker
-        await self._refresh(cluster)
+        await self.refresh(cluster)
 
     def leave(self, cluster: str) -> None:
         """The cluster is watched no longer."""
         self._trackers.pop(cluster, None)
 
-    async def refresh(self) -> None:
-        """Take over what is stored now."""
-        for cluster in tuple(self._trackers):
-            await self._refresh(cluster)
+    async def refresh(self, only: str = "") -> None:
+        """Take over what is stored now. One look at the database serves all clusters."""
+        kinds, marks = await self._in_thread(_load)
+        for cluster, tracker in self._trackers.items():
+            if only in ("", cluster):
+                tracker.set_overrides(kinds.get(cluster, {}), marks.get(cluster, {}))
 
     async def run(self) -> None:
         """Look again and again."""
@@ -274,11 +276,6 @@ class KindOverrides:
             except DatabaseError as error:
                 logger.warning("The kinds that admins set cannot be read just now: %s", error)
 
-    async def _refresh(self, cluster: str) -> None:
-        kinds, marks = await self._in_thread(partial(_load, cluster))
-        if cluster in self._trackers:
-            self._trackers[cluster].set_overrides(kinds, marks)
 
-
-def _load(cluster: str) -> Overrides:
-    return load(cluster), load_marks(cluster)
+def _load() -> Overrides:
+    return load(), load_marks()

@@ -64,7 +64,7 @@ def store(board, db) -> Store:
     save(store.replace(Listed(leases, "100"), LISTED))
     ada = User.objects.create(username="ann")
     mark_may_be_vacant(user=ada, cluster="a", key=MARKED, may_be_vacant=True, at=LISTED)
-    store.set_overrides({}, LISTED, load_marks("a"))
+    store.set_overrides({}, LISTED, load_marks()["a"])
     save(store.turn(NOW))
     store.connection = Connection(state=ConnectionState.LIVE, since=LISTED)
     WatchSpan.objects.create(cluster="a", process="p", since=LISTED, until=NOW)
@@ -95,7 +95,7 @@ def test_the_overview_has_one_line_for_all_of_them_below_the_troubles(store, ope
 
 
 def test_nothing_else_needs_attention(board, store, operator):
-    store.set_overrides({FRESH: (Kind.LOCK, "set by ada")}, NOW, load_marks("a"))
+    store.set_overrides({FRESH: (Kind.LOCK, "set by ada")}, NOW, load_marks()["a"])
     html = text_of(operator.get("/c/a/"))
     panel = html.partition('id="attention"')[2].partition("</section>")[0]
     assert "Nothing needs attention" in panel
@@ -109,7 +109,7 @@ def test_the_strip_counts_them_but_calls_them_no_trouble(store, operator):
     assert "2 of them abandoned" in vacant[0]
     assert "bad" in vacant[1].split()
     assert store.excused() == [store.get(key) for key in (OLD, OLDER, MARKED)]
-    store.set_overrides({FRESH: (Kind.LOCK, "set by ada")}, NOW, load_marks("a"))
+    store.set_overrides({FRESH: (Kind.LOCK, "set by ada")}, NOW, load_marks()["a"])
     html = text_of(operator.get("/c/a/"))
     vacant = re.search(r'data-figure="vacant"\s+class="([^"]+)"', html)
     assert "bad" not in vacant[1].split()

@@ -105,7 +105,7 @@ patch("renewals", watched_cluster.WatchedCluster, "look_at_renewals")
 patch_run("clock", clock_watch.ClockWatch)
 patch("notifications", notifications.Notifications, "_look")
 patch("audit", admin_writes, "resolve_once")
-patch("deletions", deletion_runs, "interrupt_lost")
+patch("deletions", deletion_runs, "clusters_at_work")
 patch_run("incidents", incidents.Incidents)
 patch_run("evidence", incidents.Incidents, "look_up")
 

@@ -32,6 +32,8 @@ SEEN_BY = {
     ("leases/apiserver/registry/events.py", "__init__"): "_run reports it, and goes on",
     ("leases/listener/server.py", "startup"): "Acceptor.run reports it, and goes on",
     ("leases/listener/server.py", "_has_connection"): "sets an event",
+    ("leases/listener/server.py", "look_now"): "sets an event",
+    ("leases/demo/electors.py", "after"): "wakes who waits in the demo's tasks",
     (
         "dashboard/serving/request_threads.py",
         "__call__",
