@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
+from types import SimpleNamespace
+
 import pytest
+import uvicorn.server
 from django.template.base import Template
 from hypothesis import HealthCheck, settings
 from pytest_django import DjangoDbBlocker
@@ -11,6 +16,7 @@ from leases.history import change_counts
 from tests.support import processes
 from tests.support.board import admin, board, guest, operator
 from tests.support.postgres import postgres
+from tests.support.programs import prepared
 from tests.support.programs.forked import Forking
 from tests.support.quick_flush import QuickFlush
 
@@ -21,6 +27,14 @@ settings.register_profile("leaseboard", deadline=None, suppress_health_check=[He
 settings.load_profile("leaseboard")
 
 processes.forking = Forking()
+prepared.share()
+
+gc.disable()  # while the tests are collected, of which nothing is garbage
+
+# A server asks ten times a second whether it is to stop, and hundreds of tests wait for that.
+uvicorn.server.asyncio = SimpleNamespace(  # type: ignore[assignment]
+    **{**vars(asyncio), "sleep": lambda seconds: asyncio.sleep(seconds / 10)}
+)
 
 _render = Template._render
 
@@ -53,6 +67,10 @@ LONGEST = (
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=_place)
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    gc.enable()
 
 
 def _place(item: pytest.Item) -> int:

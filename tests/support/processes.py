@@ -47,7 +47,7 @@ def free_port() -> int:
 
 
 def wait_for(
-    look: Callable[[], T | None], *, what: str, seconds: float = LIMIT, every: float = 0.05
+    look: Callable[[], T | None], *, what: str, seconds: float = LIMIT, every: float = 0.01
 ) -> T:
     """What `look` gives once it gives something true; fails with `what` after the limit.
 
@@ -59,7 +59,7 @@ def wait_for(
         if seen:
             return seen
         time.sleep(every)
-        every = max(every, min(1.2 * every, 0.3))
+        every = max(every, min(1.3 * every, 0.2))
     raise AssertionError(f"waited {seconds:.0f} s in vain for {what}")
 
 

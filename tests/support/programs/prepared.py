@@ -6,6 +6,7 @@ python3 -m tests.support.programs.prepared    (LEASEBOARD_DATA says where)
 from __future__ import annotations
 
 import atexit
+import fcntl
 import os
 import shutil
 import tempfile
@@ -14,19 +15,32 @@ from functools import cache
 from pathlib import Path
 
 DATABASE, STATIC = "leaseboard.sqlite3", "static"
+SHARED = "TEST_PREPARED"  # names the folder to the workers of one run, which begin later
+
+
+def share() -> None:
+    """Make the folder of this run, unless this process is a worker of one."""
+    if SHARED not in os.environ:
+        folder = tempfile.mkdtemp(prefix="leaseboard-prepared-")
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        os.environ[SHARED] = folder
 
 
 @cache
 def prepared(make: Callable[[Path], None]) -> Path:
-    """The one that all servers of this process begin with."""
-    folder = Path(tempfile.mkdtemp(prefix="leaseboard-prepared-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    make(folder / "data")
+    """The one that all servers of this run begin with; the first process that asks makes it."""
+    share()
+    folder = Path(os.environ[SHARED])
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "done").exists():
+            make(folder / "data")
+            (folder / "done").touch()
     return folder / "data"
 
 
 def begin_with(template: Path, data: Path) -> None:
-    """Copy to a directory that is not there yet; the 500 static files are shared."""
+    """Copy to a directory that is not there yet; the 250 static files are shared."""
     data.mkdir(mode=0o700)
     shutil.copy2(template / DATABASE, data)
     (data / STATIC).symlink_to(template / STATIC)
@@ -45,6 +59,9 @@ def main() -> None:
 
     call_command("migrate", verbosity=0)
     collect(settings.STATIC_ROOT)
+    # Each server looks at each file as it starts. Half of them draw Django's own admin, which
+    # no test looks at.
+    shutil.rmtree(settings.STATIC_ROOT / "admin")
     connection.close()
 
 
