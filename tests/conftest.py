@@ -23,8 +23,11 @@ from tests.support.quick_flush import QuickFlush
 __all__ = ["admin", "board", "guest", "operator", "postgres"]
 
 # How long an example takes to make and to run says how busy the machine is.
-settings.register_profile("leaseboard", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("leaseboard")
+settings.register_profile(
+    "few", max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile("many", settings.get_profile("few"), max_examples=100)
+settings.load_profile("few")  # CI asks for many: --hypothesis-profile=many
 
 processes.forking = Forking()
 prepared.share()

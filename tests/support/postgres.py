@@ -112,7 +112,7 @@ def passes_on(server: Postgres, *arguments: str) -> None:
         # The database is not dropped, for which every connection would have to be closed: it goes
         # with its server.
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--numprocesses=0",
-         "--reuse-db", *arguments],
+         "-m", "", "--reuse-db", *arguments],
         cwd=ROOT,
         env={**os.environ, "TEST_DATABASE_URL": server.database()},
         capture_output=True,

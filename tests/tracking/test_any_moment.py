@@ -20,7 +20,7 @@ from leases.tracking.tracked_lease import Tracked
 from tests.tracking.odd_histories import Follower, Step, odd_histories
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=3 * settings.default.max_examples)
 @given(odd_histories())
 def test_an_odd_lease_raises_nothing_and_changes_nothing_of_others(history: list[Step]) -> None:
     both, alone = Follower(), Follower()
@@ -32,9 +32,7 @@ def test_an_odd_lease_raises_nothing_and_changes_nothing_of_others(history: list
 
 
 @pytest.mark.usefixtures("board")
-@settings(
-    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(odd_histories())
 def test_an_odd_lease_can_be_stored_sent_and_drawn(history: list[Step]) -> None:
     follower = Follower()

@@ -102,7 +102,7 @@ def histories(draw: st.DrawFn) -> list[dict[str, Any]]:
 
 
 @given(histories())
-@settings(max_examples=300)
+@settings(max_examples=3 * settings.default.max_examples)
 def test_undecoded_events_differ_only_in_version_and_renewal(
     found: list[dict[str, Any]],
 ) -> None:

@@ -131,7 +131,7 @@ def test_bodies_that_are_refused(client: Client, data: bytes, code: int, expecte
     assert expected in answer.json["message"]
 
 
-@settings(max_examples=150, deadline=None, database=None)
+@settings(max_examples=2 * settings.default.max_examples, database=None)
 @given(
     st.recursive(st.binary(max_size=6), lambda inner: st.lists(inner, max_size=4), max_leaves=12)
 )

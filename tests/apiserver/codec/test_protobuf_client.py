@@ -80,7 +80,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Both]:
         assert "Traceback" not in process.log.read_text()
 
 
-@settings(max_examples=80, deadline=None, database=None)
+@settings(database=None)
 @given(metadata, specs, specs)
 def test_a_lease_lives_its_life_in_protobuf(
     both: Both, meta: dict[str, Any], spec: dict[str, Any], renewed: dict[str, Any]

@@ -88,7 +88,7 @@ def test_a_spec_comes_out_as_it_went_in_whatever_reads_it(tmp_path: Path) -> Non
         kept = Kept(process)
 
         @settings(
-            max_examples=150,
+            max_examples=2 * settings.default.max_examples,
             deadline=None,
             database=None,
             suppress_health_check=[HealthCheck.too_slow],

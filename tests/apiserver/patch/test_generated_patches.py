@@ -18,9 +18,8 @@ from tests.apiserver.patch import generated
 
 PATH = f"{LEASES}/one"
 PARTS = ("labels", "annotations", "finalizers")
-functions = settings(max_examples=150, deadline=None, database=None)
+functions = settings(max_examples=2 * settings.default.max_examples, database=None)
 requests = settings(
-    max_examples=50,
     deadline=None,
     database=None,
     suppress_health_check=[HealthCheck.too_slow],
@@ -205,7 +204,7 @@ KINDS = ("json-patch+json", "merge-patch+json", "strategic-merge-patch+json", "a
 FAILED = "an error on the server; its log tells more"
 
 
-@settings(requests, max_examples=150)
+@settings(requests, max_examples=2 * settings.default.max_examples)
 @given(body=nearly, kind=st.sampled_from(KINDS))
 def test_no_body_makes_the_server_fail(client: Client, body: Any, kind: str) -> None:
     data = json.dumps(body).encode()

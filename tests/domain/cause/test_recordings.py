@@ -36,15 +36,18 @@ async def test_leases_alone_tell_most_causes_and_no_wrong_one(
     assert sum(one.false.total() for one in scores) == 0, _complaints(scores)
 
 
-PLACES, LONGEST = 5, 60.0  # seconds without a board
+LONGEST = 60.0  # seconds without a board
 
 
+@pytest.mark.parametrize("places", [1, pytest.param(4, marks=pytest.mark.long)])
 @pytest.mark.parametrize("alone", [False, True])
-async def test_a_board_that_was_stopped_meanwhile_tells_no_wrong_cause(*, alone: bool) -> None:
-    random = Random(33)  # noqa: S311 - places, no secret
+async def test_a_board_that_was_stopped_meanwhile_tells_no_wrong_cause(
+    *, alone: bool, places: int
+) -> None:
+    random = Random(32 + places)  # noqa: S311 - places, no secret
     for recording in recordings():
         opened, ended = (datetime.fromisoformat(recording.truth[at]) for at in ("opened", "ended"))
-        for _ in range(PLACES):
+        for _ in range(places):
             since = opened + random.uniform(0.1, 0.9) * (ended - opened)
             cut = since, since + timedelta(seconds=random.uniform(0.0, LONGEST))
             score = Score(recording, play(recording, alone=alone, cut=cut))

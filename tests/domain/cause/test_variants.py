@@ -11,6 +11,8 @@ from tests.support.incidents.recording import Recording
 from tests.support.incidents.score import Score, table
 from tests.support.variants.suite import SUITE, variants
 
+pytestmark = pytest.mark.long  # each class of them alone is in test_classes.py
+
 
 @pytest.fixture(scope="module")
 def recordings() -> list[Recording]:

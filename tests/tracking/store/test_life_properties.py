@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import pairwise
 
-from hypothesis import given, settings
+from hypothesis import given
 
 from leases.domain.change import Change, ChangeType, renewal_moved
 from leases.domain.figures import totals_in
@@ -81,7 +81,6 @@ def spans(life: Life, generation: Generation) -> list[tuple[datetime, datetime]]
     return sorted(inside)
 
 
-@settings(max_examples=60)
 @given(histories())
 def test_terms_and_gaps_tile_the_life(events: list[Event]) -> None:
     for changes in replay(events)[0].values():
@@ -128,7 +127,6 @@ def test_a_change_of_kind_loses_no_expiry() -> None:
     agrees_with_a_naive_replay(events)
 
 
-@settings(max_examples=60)
 @given(histories())
 def test_as_of_agrees_with_a_naive_replay(events: list[Event]) -> None:
     agrees_with_a_naive_replay(events)
@@ -145,7 +143,6 @@ def agrees_with_a_naive_replay(events: list[Event]) -> None:
             assert stood.exists == (expected[0] is not PastPhase.DELETED)
 
 
-@settings(max_examples=60)
 @given(histories())
 def test_time_without_a_holder_is_the_time_in_which_nobody_stood(events: list[Event]) -> None:
     reported, there = replay(events)
@@ -167,7 +164,6 @@ def test_time_without_a_holder_is_the_time_in_which_nobody_stood(events: list[Ev
         assert abs(counted - made_anew - alone) < 1e-6
 
 
-@settings(max_examples=60)
 @given(histories())
 def test_later_changes_leave_the_state_as_of_an_instant(events: list[Event]) -> None:
     for changes in replay(events)[0].values():
