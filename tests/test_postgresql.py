@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 from tests.support.postgres import passes_on
 
 TESTS = Path(__file__).parent
@@ -13,7 +15,15 @@ FORMS = (
     "each_filter", "exports_have", "a_nul_in",
 )  # fmt: skip
 # Of each folder or file all tests, or those with one of these words in their names.
-CHOSEN: dict[str, tuple[str, ...]] = {
+Chosen = dict[str, tuple[str, ...]]
+# Where two processes meet: locks, constraints, and what a database tells others.
+MEETINGS: Chosen = {
+    "history/write/test_replicas.py": (),
+    "access/people/test_people.py": ("last_admin",),
+    "actions/test_audited.py": FORMS,
+    "serving/tasks/test_two_senders.py": (),
+}
+EVERYTHING: Chosen = {
     "history": (),
     "access/rights/test_rights_watch.py": (),
     "access/rights/test_rights_reader.py": (),
@@ -31,8 +41,15 @@ CHOSEN: dict[str, tuple[str, ...]] = {
 }
 
 
-def test_the_same_tests_pass_on_postgresql(postgres):
-    passes_on(postgres, *(test for name, words in CHOSEN.items() for test in selected(name, words)))
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        pytest.param(MEETINGS, id="meetings"),
+        pytest.param(EVERYTHING, id="everything", marks=pytest.mark.long),
+    ],
+)
+def test_the_same_tests_pass_on_postgresql(postgres, chosen):
+    passes_on(postgres, *(test for name, words in chosen.items() for test in selected(name, words)))
 
 
 def selected(name: str, words: tuple[str, ...]) -> list[str]:

@@ -95,6 +95,7 @@ def test_the_pods_of_a_backup_get_no_requests_of_browsers():
         assert not selector.items() <= job["metadata"]["labels"].items()
 
 
+@pytest.mark.long
 def test_the_job_beside_postgresql_makes_what_pg_restore_takes(tmp_path, postgres):
     programs = sorted(Path("/usr/lib/postgresql").glob("*/bin"))[-1:]
     path = os.pathsep.join([*map(str, programs), os.environ["PATH"]])

@@ -67,6 +67,7 @@ def image_of(api: SchemaApi) -> Any:
     return container["image"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("version", [VERSIONS[0], VERSIONS[-1]])
 def test_the_steps_install_the_image_and_the_host_that_they_name(tmp_path, version):
     image, host = "registry.internal:5000/team/leaseboard", "board.internal"

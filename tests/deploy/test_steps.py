@@ -58,6 +58,7 @@ def installed(tmp_path: Path, postgres) -> Iterator[tuple[dict[str, str], str]]:
             wait_for(lambda url=url: get(url)[0] == 0, what=f"the end of {name}")
 
 
+@pytest.mark.long
 def test_the_steps_lead_to_two_replicas_behind_a_proxy(installed):
     settings, printed = installed
     base = Path(settings["BASE"])

@@ -109,7 +109,7 @@ def test_old_links_are_forgotten(token, admin_user):
     assert SignInLink.objects.count() == 1
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.long)])
 def server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Server]:
     extra = {}
     if request.param == "postgresql":

@@ -51,7 +51,7 @@ async def ask_and_never_read(url: str, *, gzip: bool = False) -> socket.socket:
     [
         (open_and_never_read, 400),
         (ask_and_never_read, 200),
-        (partial(ask_and_never_read, gzip=True), 200),
+        pytest.param(partial(ask_and_never_read, gzip=True), 200, marks=pytest.mark.long),
     ],
 )
 async def test_many_who_never_read_take_little_memory(

@@ -61,7 +61,14 @@ COMMANDS = [
 ]
 
 
-@pytest.mark.parametrize(("command", "printed"), COMMANDS)
+@pytest.mark.parametrize(
+    ("command", "printed"),
+    [
+        COMMANDS[1],
+        pytest.param(*COMMANDS[0], marks=pytest.mark.long),
+        *(pytest.param(*one, marks=pytest.mark.long) for one in COMMANDS[2:]),
+    ],
+)
 def test_a_saved_list_goes_back_in(
     kubectl: Kubectl, command: tuple[str, ...], printed: str
 ) -> None:
@@ -82,6 +89,7 @@ def test_a_saved_list_makes_the_leases_anew(kubectl: Kubectl) -> None:
     assert specs(kubectl) == before
 
 
+@pytest.mark.long
 def test_the_leases_of_all_namespaces_go_back_in(tmp_path: Path) -> None:
     with Process(tmp_path / "data") as process:
         kubectl = Kubectl(process.data / "kubeconfig")

@@ -29,6 +29,11 @@ START = (
     ("demo", {"app": "x", "tier": "web"}, {"holderIdentity": "me", "leaseTransitions": 3} | SPEC),
     ("other", {"app": "y"}, {"holderIdentity": "you"} | SPEC | {"leaseDurationSeconds": 8}),
 )
+# One for each way of asking: a list, a watch, an apply, an edit, a deletion. Each of the other
+# sections says more of the same, and is long: kubectl takes 60 ms of a core to start.
+SHORT = {
+    "get prints every form", "get watches", "apply on the server side", "edit", "delete", "wait",
+}  # fmt: skip
 Run = Callable[[Command], str]
 Done = subprocess.CompletedProcess[str]
 
@@ -124,7 +129,13 @@ def _said(text: str, namespace: str) -> str:
     return " ".join(text.replace("<namespace>", namespace).split())
 
 
-@pytest.mark.parametrize("section", sections(), ids=lambda section: section.name)
+def every_section() -> Iterator[Any]:
+    for section in sections():
+        marks = () if section.name in SHORT else pytest.mark.long
+        yield pytest.param(section, id=section.name, marks=marks)
+
+
+@pytest.mark.parametrize("section", list(every_section()))
 def test_kubectl_answers_as_documented(section: Section, run: Run) -> None:
     wrong = [said for command in section.commands if (said := run(command))]
     assert not wrong, "\n".join(wrong)
@@ -132,3 +143,4 @@ def test_kubectl_answers_as_documented(section: Section, run: Run) -> None:
 
 def test_the_script_has_two_hundred_commands() -> None:
     assert sum(len(section.commands) for section in sections()) >= 200
+    assert {section.name for section in sections()} > SHORT

@@ -168,6 +168,7 @@ def spelled(text: str) -> str:
     return quote(text, errors="surrogatepass")
 
 
+@pytest.mark.long
 async def test_odd_text_in_every_parameter_of_every_url(admin, first_states, monkeypatch):
     first_states |= first_states or await states(admin)
     chance, wrong, cases = random.Random(SEED), [], 0  # noqa: S311
@@ -216,6 +217,7 @@ async def drawn_anew(admin: AsyncClient, cluster, page: Page) -> dict[str, str]:
     return fields_of(page, await text_of(answer)) if answer.status_code == 200 else {}
 
 
+@pytest.mark.long
 async def test_odd_text_in_every_field_of_every_form(admin, cluster, first_states):
     first_states |= first_states or await states(admin)
     chance, wrong, seen = random.Random(SEED), [], Counter()  # noqa: S311

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import psycopg
+import pytest
 
 from dashboard.serving.data_directory import MAX_CONNECTIONS
 from tests.benchmarks.parts.attacks import Target, attack
@@ -76,6 +77,7 @@ def sessions(postgres: Postgres, database: str) -> int:
     return count
 
 
+@pytest.mark.long
 def test_a_flood_of_guesses_leaves_postgresql_its_connections(tmp_path, postgres: Postgres):
     database = postgres.database()
     most = 0

@@ -16,10 +16,12 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
 )
 
-from tests.support.processes import free_port, manage
+from tests.support.processes import free_port, manage, prepare
+from tests.support.programs.prepared import DATABASE, prepared
 
 CANARY = "canary-1f7a9b"
 CIRCLE = b"a link to itself"
+URL = "LEASEBOARD_DATABASE_URL"
 UNREACHABLE = f"postgresql://u:{CANARY}@127.0.0.1:9/x"
 
 
@@ -35,8 +37,17 @@ class Case:
         self.data = data
         self.settings = settings
 
+    @property
+    def has_history(self) -> bool:
+        """Whether the database may be there already: to make it takes a second of a core."""
+        others = {DATABASE, "../data"} & set(self.there)
+        return self.command[0] == "serve" and not (self.data or others or URL in self.settings)
+
     def run(self, folder: Path) -> tuple[int, str]:
         data = Path(self.data or folder / "data")
+        if self.has_history:
+            data.mkdir()
+            shutil.copy(prepared(prepare) / DATABASE, data)
         for name, content in self.there.items():
             place = (folder / "data" / name).resolve()
             place.parent.mkdir(parents=True, exist_ok=True)
@@ -57,7 +68,6 @@ A_KEY, LOCKED_KEY = (
 )
 GARBAGE = b"SQLite format 3\0" + b"garbage" * 1000
 API_ALONE = ("lease_api", "--port", "0")
-URL = "LEASEBOARD_DATABASE_URL"
 CASES = {
     "data is a file": Case("(it is a file)", there={"../data": b"x"}),
     "data cannot be made": Case("LEASEBOARD_DATA cannot be '/proc/x/y'", data="/proc/x/y"),

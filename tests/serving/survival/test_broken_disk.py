@@ -152,11 +152,13 @@ def test_a_process_that_may_write_no_further(tmp_path):
     survives(tmp_path, tmp_path / "data", no_longer_file)
 
 
+@pytest.mark.long
 def test_a_file_system_without_room(tmp_path):
     with small_disk(tmp_path / "disk") as disk:
         survives(tmp_path, disk, no_room)
 
 
+@pytest.mark.long
 def test_a_file_system_that_the_kernel_makes_read_only(tmp_path):
     image, folder = tmp_path / "image", tmp_path / "disk"
     with ext4(folder, image):

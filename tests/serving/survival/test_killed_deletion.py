@@ -8,6 +8,8 @@ import urllib.parse
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from tests.apiserver.clients import ADMIN, LEASES, Client, Process
 from tests.serving.survival.killed_server import PROGRAM, drawn, read
 from tests.support.page_fields import Fields
@@ -45,6 +47,7 @@ def report(opener: Opener, address: str) -> dict[str, str]:
     return wait_for(known, what="a report without open rows")
 
 
+@pytest.mark.long
 def test_the_report_tells_the_truth_after_a_kill(api: Process, tmp_path: Path) -> None:
     die_at = tmp_path / "die-at"
     address = api.url.replace("//", f"//{ADMIN}@")

@@ -73,7 +73,9 @@ def row_of(opener: Opener, server: Server, name: str) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("verb", OF)
+@pytest.mark.parametrize(
+    "verb", ["create", *(pytest.param(verb, marks=pytest.mark.long) for verb in ("edit", "delete"))]
+)
 def test_the_trail_tells_the_truth_after_a_kill_at_each_step(api, tmp_path, verb):
     die_at = tmp_path / "die-at"
     address = api.url.replace("//", f"//{ADMIN}@")

@@ -89,7 +89,14 @@ def causes_since(
     return found if len(found) == 1 else set()
 
 
-@pytest.mark.parametrize("how", ["SIGTERM", "SIGKILL on PostgreSQL", "SIGSTOP, watched"])
+@pytest.mark.parametrize(
+    "how",
+    [
+        "SIGSTOP, watched",
+        pytest.param("SIGTERM", marks=pytest.mark.long),
+        pytest.param("SIGKILL on PostgreSQL", marks=pytest.mark.long),
+    ],
+)
 def test_one_incident_spans_a_pause_of_everything(
     how: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:

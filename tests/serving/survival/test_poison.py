@@ -12,6 +12,7 @@ import time
 import urllib.error
 from typing import Any
 
+import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.serving.survival.poison import FIRST, LAST, MARKUP, ODD, Odd, spec, time_of
@@ -189,6 +190,7 @@ def _deleted(stored: dict[str, list[tuple[str, str | None]]]) -> list[str]:
     return [name for name, found in stored.items() if found[-1][0] == "deleted"]
 
 
+@pytest.mark.long
 def test_no_odd_lease_stops_a_page_a_change_or_history(tmp_path):
     assert len({odd.name for odd in ODD}) == 40
     with lease_api(tmp_path / "p") as (_process, _url):

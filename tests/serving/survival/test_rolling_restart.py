@@ -32,6 +32,7 @@ async def until(look, *, what: str) -> None:
         await asyncio.sleep(0.05)
 
 
+@pytest.mark.long
 async def test_no_page_misses_a_change_while_both_replicas_are_restarted(
     tmp_path: Path, postgres
 ) -> None:

@@ -84,6 +84,7 @@ def command(data, name, ahead, tmp_path):
         return code, (tmp_path / "out").read_text()
 
 
+@pytest.mark.long
 def test_wrong_starts_lose_nothing_and_a_right_one_goes_on(tmp_path):
     data = tmp_path / "data"
     with ended(Server(data, "--no-demo")) as server:
