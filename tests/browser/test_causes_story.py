@@ -194,7 +194,7 @@ def untrue(page: Page, server: Server, cluster: str) -> dict[str, list[str]]:
     return wrong
 
 
-@pytest.mark.parametrize("cluster", [ALL, LEASES_ONLY])
+@pytest.mark.parametrize("cluster", [ALL, pytest.param(LEASES_ONLY, marks=pytest.mark.long)])
 def test_each_cause_appears_on_the_open_page(
     server: Server, open_pages: dict[str, Page], cluster: str
 ) -> None:

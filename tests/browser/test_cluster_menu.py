@@ -61,7 +61,16 @@ def test_a_filter_chosen_on_the_page_comes_along(visits: Visits) -> None:
     expect(page.locator("tbody tr .name")).to_have_text(["both"])
 
 
-@pytest.mark.parametrize("path", ["timeline/?range=1h", "holders/?group=identity", "nodes/", ""])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "timeline/?range=1h",
+        *(
+            pytest.param(path, marks=pytest.mark.long)
+            for path in ("holders/?group=identity", "nodes/", "")
+        ),
+    ],
+)
 def test_each_page_is_kept(visits: Visits, path: str) -> None:
     page = visits.open_live(f"/c/{HERE}/{path}")
     switch(page)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import closing
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -243,8 +244,11 @@ class Watched:
         self._context.close()
 
 
-def look(watched: Watched, server: Server, path: str, axe: str) -> list[str]:
-    """What is wrong with a page, in light and in dark, menus and details shut and open."""
+def look(
+    watched: Watched, server: Server, path: str, axe: str, *, brief: bool = False
+) -> list[str]:
+    """What is wrong with a page, in light and in dark, menus and details shut and open, at four
+    widths; `brief`: in light, on a desk and on a phone."""
     page = watched.page
     watched.go(f"{server.url}/{path}")
     if page.locator("[data-live-pill]").count():
@@ -253,18 +257,19 @@ def look(watched: Watched, server: Server, path: str, axe: str) -> list[str]:
     found = page.evaluate(ASTRAY)
 
     def judge_colours() -> None:
-        for theme in ("dark", "light"):
+        for theme in ("light",) if brief else ("dark", "light"):
             page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
             found.extend(f"{theme}: {line}" for line in page.evaluate(COLOURS))
 
-    judge_colours()
+    if not brief:
+        judge_colours()
     page.evaluate(OPEN)  # which hides nothing of the structure, and may lie over colours
-    if page.locator("details").count():
+    if brief or page.locator("details").count():
         judge_colours()
     found += page.evaluate(STRUCTURE)
     found += page.evaluate(MISNAMED)
     page.evaluate(LONG_LABELS)
-    for width in (1440, 1280, 1024, 390):
+    for width in (1440, 390) if brief else (1440, 1280, 1024, 390):
         page.set_viewport_size({"width": width, "height": 844})
         found += page.evaluate(TOO_WIDE) + page.evaluate(CROWDED)
         found += (
@@ -273,12 +278,19 @@ def look(watched: Watched, server: Server, path: str, axe: str) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("name", list(PAGES))
+def looks() -> list[Any]:
+    """Each page briefly, but for its odd states; and each page at length, which is long."""
+    brief = [pytest.param(name, True, id=name) for name in PAGES if "(" not in name]
+    whole = [pytest.param(name, False, id=f"{name}, whole") for name in PAGES]
+    return brief + [pytest.param(*one.values, id=one.id, marks=pytest.mark.long) for one in whole]
+
+
+@pytest.mark.parametrize(("name", "brief"), looks())
 def test_a_page_is_accessible_and_keeps_to_itself(
-    name: str, server: Server, watched: Watched, axe: str
+    name: str, server: Server, watched: Watched, axe: str, *, brief: bool
 ) -> None:
     path = PAGES[name].format(incident=watched.incident)
-    assert look(watched, server, path, axe) == []
+    assert look(watched, server, path, axe, brief=brief) == []
     assert watched.complaints == []
     assert watched.hosts == {urlsplit(server.url).netloc}
 

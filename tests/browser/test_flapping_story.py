@@ -22,6 +22,11 @@ OVERVIEW = "/c/embedded/"
 WORST = "flapper"
 TAKES = 12
 SIZES = [(390, 844), (1024, 768), (1440, 900), (1920, 1080)]
+AT_EACH_SIZE = pytest.mark.parametrize(
+    "size",
+    [SIZES[0], *(pytest.param(size, marks=pytest.mark.long) for size in SIZES[1:])],
+    ids=lambda size: f"{size[0]}x{size[1]}",
+)
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +103,7 @@ def of_day(moment: datetime) -> str:
     return f"{moment:%H:%M:%S.%f}"
 
 
-@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+@AT_EACH_SIZE
 def test_the_last_hour_by_mouse(visits: Visits, size: tuple[int, int]) -> None:
     page, hand = open_overview(visits, size), Hand()
     hand.click(worst(page))
@@ -120,7 +125,7 @@ def test_the_last_hour_by_keyboard(visits: Visits) -> None:
     check_last_hour(rows)
 
 
-@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+@AT_EACH_SIZE
 def test_a_stretch_by_mouse(visits: Visits, moments: list[datetime], size: tuple[int, int]) -> None:
     page, hand = open_overview(visits, size), Hand()
     hand.click(worst(page))

@@ -15,6 +15,7 @@ from tests.support.processes import Server, wait_for
 from tests.support.programs.api_process import ApiProcess, pill
 
 STORY = "leases/default/story/"
+FEW = ("", f"{STORY}edit/", "nodes/")
 PATHS = ("", "leases/", STORY, f"{STORY}edit/", "holders/", "nodes/", "timeline/", "history/")
 # The colours of states and holders that any part of the page still has. A probe inside the root
 # resolves each token; what is painted is compared as pixels.
@@ -95,8 +96,11 @@ def visits(signed_in: Visits) -> Iterator[Visits]:
     signed_in.leave()
 
 
-def test_an_empty_name_keeps_its_colour(visits: Visits, api_process: ApiProcess) -> None:
-    pages = {path: visits.open_live(f"/c/c/{path}") for path in PATHS}
+@pytest.mark.parametrize("paths", [FEW, pytest.param(PATHS, marks=pytest.mark.long)], ids=len)
+def test_an_empty_name_keeps_its_colour(
+    visits: Visits, api_process: ApiProcess, paths: tuple[str, ...]
+) -> None:
+    pages = {path: visits.open_live(f"/c/c/{path}") for path in paths}
     wall = visits.open("/c/c/wall/")
     expect(wall.locator("[data-wall-live]")).to_contain_text("Live")
     assert all(one.evaluate(COLOURED) for path, one in pages.items() if path != f"{STORY}edit/")
@@ -122,7 +126,7 @@ def test_an_empty_name_keeps_its_colour(visits: Visits, api_process: ApiProcess)
     assert "Stale since" in bare.locator("[data-live-pill]").inner_text()
     expect(bare.locator("html")).to_have_attribute("data-live", "stale")
     again = visits.page()
-    for path in PATHS:
+    for path in paths:
         again.goto(f"{visits.url}/c/c/{path}")
         assert again.evaluate(COLOURED) == [], path
     api_process.start()

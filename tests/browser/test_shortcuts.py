@@ -56,7 +56,13 @@ def pressing(page: Page) -> list[str]:
     return sorted(set(controls.evaluate_all("all => all.map((one) => one.dataset.key)")))
 
 
-@pytest.mark.parametrize("path", list(KEYS))
+@pytest.mark.parametrize(
+    "path",
+    [
+        path if path in OWN or not path else pytest.param(path, marks=pytest.mark.long)
+        for path in KEYS
+    ],
+)
 def test_a_page_lists_the_keys_that_it_has(visits: Visits, path: str) -> None:
     page = visits.open_live(f"/c/embedded/{path}")
     page.keyboard.press("?")

@@ -96,6 +96,7 @@ def slow(api: LeaseApi) -> set[str]:
     return names
 
 
+@pytest.mark.long
 def test_progress_is_live_and_a_stop_leaves_the_rest(
     visit: Open, api: LeaseApi, slow: set[str]
 ) -> None:

@@ -25,7 +25,7 @@ from tests.browser.timeline.conftest import (
 from tests.support.api_client import LeaseApi
 from tests.support.processes import Server
 
-WIDTHS = pytest.mark.parametrize("width", [1440, 390])
+WIDTHS = pytest.mark.parametrize("width", [1440, pytest.param(390, marks=pytest.mark.long)])
 LANE = '[data-lane="default/busy"]'
 
 
