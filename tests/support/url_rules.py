@@ -37,6 +37,7 @@ RULES = {
     "lease_asked": Rule(READERS),
     "timeline": Rule(READERS),
     "holders": Rule(READERS),
+    "holder_pods": Rule(READERS),
     "nodes": Rule(READERS),
     "node_cells": Rule(READERS),
     "incidents": Rule(READERS),
