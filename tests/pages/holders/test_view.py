@@ -151,8 +151,14 @@ def test_what_the_pods_of_a_node_hold_goes_down_with_it(store, board, operator):
     assert 'id="ask-pods"' not in response.content.decode()
     assert holders(operator.get("/c/a/holders/?q=worker-1")) == ["worker-1"]
     assert holders(operator.get("/c/a/holders/?kind=lock")) == []
-    beat = text_of(operator.get("/c/a/leases/kube-node-lease/cp-2/"))
-    assert re.search(r"Held by this node and its Pods cp-2 .* cloud election.* operator", beat)
+    pods_run(board, operator="worker-2")  # another Pod of this name
+    assert (items(operator)["cp-2"]["takes_down"], items(operator)["worker-2"]["takes_down"]) == (
+        1,
+        1,
+    )
+    beat = text_of(operator.get("/c/a/leases/kube-node-lease/worker-2/"))
+    assert re.search(r"Held by this node and its Pods worker-2 .* operator election", beat)
+    pods_run(board, operator="worker-1")
     beat = text_of(operator.get("/c/a/leases/kube-node-lease/worker-2/"))
     assert "Nothing is known to be held there. Holders asks the cluster for the Pods." in beat
 
