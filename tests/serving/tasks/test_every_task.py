@@ -58,6 +58,7 @@ SEEN_BY = {
     ("leases/kube/lease_client.py", "list"): "list awaits the page",
     ("leases/kube/reflector.py", "__init__"): "follow awaits the reading",
     ("leases/kube/evidence.py", "answer"): "answer awaits the group of tasks",
+    ("leases/kube/holder_pods.py", "ask"): "the page that asks awaits the group of tasks",
     ("dashboard/serving/tasks/secret_clusters.py", "run"): "run awaits the group of tasks",
     ("leases/demo/run.py", "run_demo"): "the group of tasks, which the demo's task awaits",
     ("leases/bounded_connection.py", "bounded"): "passes bytes on; the block awaits its end",
@@ -87,6 +88,7 @@ TIMES = {
     ("dashboard/management/commands/lease_api.py", "_serve"): 2,
     ("leases/demo/run.py", "run_demo"): 3,
     ("leases/kube/evidence.py", "answer"): 2,
+    ("leases/kube/holder_pods.py", "ask"): 2,
 }
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
