@@ -177,7 +177,8 @@ class NodeGrid:
         by, nodes = self._by, self._nodes
         rows = [(nodes.group(one.key.name, by), one) for one in beats]
         if by != "none":
-            rows.sort(key=lambda row: row[0])  # stable: names stay in order
+            # Stable, so names stay in order; nodes of no known group come last.
+            rows.sort(key=lambda row: (not row[0], row[0]))
         keys = [one.key for _, one in rows]
         groups = [(name, len(list(some))) for name, some in groupby(rows, key=lambda row: row[0])]
         slots = {key: slot for slot, key in enumerate(keys)}

@@ -100,6 +100,13 @@ BEYOND = """() => {
   return Math.max(line.scrollWidth - line.clientWidth, line.scrollHeight - line.clientHeight,
     right - innerWidth, bottom - innerHeight);
 }"""
+# How far a name in it reaches over what follows, once names were made shorter.
+OVER = """(step) => {
+  const line = document.querySelector("[data-ticker] > li:not([hidden]) p");
+  line.dataset.fit = step;
+  const names = [...line.querySelectorAll(".name, code")];
+  return Math.max(...names.map((name) => name.scrollWidth - name.clientWidth));
+}"""
 
 
 def test_the_longest_sentence_of_the_ticker_is_whole_on_every_screen(
@@ -115,6 +122,9 @@ def test_the_longest_sentence_of_the_ticker_is_whole_on_every_screen(
     wall.reload()
     shown = wall.locator("[data-ticker] > li:visible")
     expect(shown).to_contain_text("without a holder")
+    for step in ("cut", "short", "bare"):
+        assert wall.evaluate(OVER, step) <= 1, step
+    wall.reload()
     for width, height in SCREENS:
         wall.set_viewport_size({"width": width, "height": height})
         wait_for(lambda: wall.evaluate(BEYOND) <= 1, what=f"the sentence at {width}", seconds=10)
