@@ -21,7 +21,7 @@ CAUSE_WORDS = {
     Cause.SCALED_DOWN: "scaled down",
     Cause.CLOCK_SKEW: "clock skew",
     Cause.PREFERRED_HOLDER: "preferred holder",
-    Cause.FLAPPING: "lost repeatedly",
+    Cause.FLAPPING: "flapping",
     Cause.UNWATCHED: "unwatched",
     Cause.UNKNOWN: "not known",
 }

@@ -25,6 +25,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from enum import StrEnum
 from itertools import chain
 from math import ceil
+from operator import attrgetter
 from statistics import median
 from typing import Any
 
@@ -149,7 +150,13 @@ RULES = {
     Kind.IDENTITY: FlappingRule(5, timedelta(minutes=30), _COMES_AND_GOES),
     Kind.UNKNOWN: FlappingRule(5, timedelta(minutes=30)),
 }
-FEWEST = min(rule.number for rule in RULES.values())
+# An election also flaps if each of so many holders lost it so soon after taking it, unless each
+# was another one that let it go, as in a rollout. It does for so long after the last of them.
+QUICK_LOSSES = 3
+LOST_SOON = timedelta(seconds=60)
+QUICK_UNTIL = timedelta(minutes=5)
+_LOST = (ChangeType.ACQUIRED, ChangeType.TAKEN_OVER)  # the holder before had lost it or let it go
+FEWEST = min(QUICK_LOSSES, *(rule.number for rule in RULES.values()))
 
 
 class BriefChange(msgspec.Struct, frozen=True, gc=False):
@@ -184,12 +191,13 @@ def flapping(
     The count starts anew when a time ends that nobody watched.
     """
     rule = RULES[kind]
-    if len(changes) < rule.number:
+    if len(changes) < FEWEST:
         return None
     first = max(now - rule.within, watched_since)
     recent = [one for one in changes if first <= one.at <= now]
     counted = [one for one in recent if one.change in rule.counted]
-    if len(counted) < rule.number:
+    quick = kind is Kind.ELECTION and any(now - at <= QUICK_UNTIL for at in _lost_soon(counted))
+    if len(counted) < rule.number and not quick:
         return None
     return Flapping(
         changes=len(counted),
@@ -199,6 +207,28 @@ def flapping(
         gap_seconds=sum(one.gap_seconds or 0.0 for one in recent),
         within=rule.within,
     )
+
+
+def flapped(changes: Sequence[BriefChange], kind: Kind) -> bool:
+    """Whether a Lease with these changes, oldest first, was ever one that flaps."""
+    rule = RULES[kind]
+    counted = [one for one in changes if one.change in rule.counted]
+    spells = zip(counted, counted[rule.number - 1 :], strict=False)
+    if any(last.at - first.at <= rule.within for first, last in spells):
+        return True
+    return kind is Kind.ELECTION and any(_lost_soon(counted))
+
+
+def _lost_soon(changes: Sequence[BriefChange]) -> Iterable[datetime]:
+    """Yield when the last of QUICK_LOSSES holders or more took it, each soon after another."""
+    run: list[BriefChange] = []
+    for one in sorted((one for one in changes if one.change in _LOST), key=attrgetter("at")):
+        lost_at = one.at - timedelta(seconds=one.gap_seconds or 0.0)
+        run = [*run, one] if run and lost_at - run[-1].at < LOST_SOON else [one]
+        hosts = {split_holder(each.holder).host or each.holder for each in run}
+        died = all(each.change is ChangeType.TAKEN_OVER for each in run)
+        if len(run) >= QUICK_LOSSES and (died or len(hosts) < len(run)):
+            yield one.at
 
 
 # The smaller, the worse.

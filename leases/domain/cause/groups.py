@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -34,6 +34,7 @@ from leases.domain.cause.scene import (
     span,
 )
 from leases.domain.change import ChangeType
+from leases.domain.figures import LOST_SOON, QUICK_LOSSES, BriefChange, flapped
 from leases.domain.incident import (
     Cause,
     Confidence,
@@ -115,8 +116,6 @@ def _rank(verdict: Verdict) -> int:
     return list(Confidence).index(verdict.confidence)
 
 
-FLAPS = 3
-FLAP_GAP = timedelta(seconds=60)  # from taking it to losing it
 FEW_FLAPS = 300  # one incident, however long they take: it is not over while they go on
 _CAUSES = (
     Cause.CRASH, Cause.RESTART_IN_PLACE, Cause.OOM_KILLED, Cause.UNKNOWN, Cause.PARTITION,
@@ -125,7 +124,10 @@ _CAUSES = (
 
 
 def flapping(left: list[Judged], breaks: Iterable[Break] = ()) -> list[Group]:
-    """Losses soon after one another. The count starts anew after a time that nobody watched."""
+    """Losses soon after one another. The count starts anew after a time that nobody watched.
+
+    They are one incident. It is called flapping where the overview calls it that.
+    """
     by_key: dict[tuple[ObjectName, int], list[Judged]] = defaultdict(list)
     ends = [one.until for one in breaks if one.until is not None and not one.is_brief]
     for one in left:
@@ -133,9 +135,9 @@ def flapping(left: list[Judged], breaks: Iterable[Break] = ()) -> list[Group]:
             since = sum(end <= one.at for end in ends)
             by_key[one.episode.key, since].append(one)
     groups = []
-    for there in several(by_key, FLAPS):
-        for chain in chains(there, FLAP_GAP, _ended_at, few=FEW_FLAPS):
-            if len(chain) < FLAPS:
+    for there in several(by_key, QUICK_LOSSES):
+        for chain in chains(there, LOST_SOON, _ended_at, few=FEW_FLAPS):
+            if len(chain) < QUICK_LOSSES:
                 continue
             hosts = {one.episode.loser.host for one in chain if one.episode.loser is not None}
             stops = [one for one in chain if one.verdict.cause is Cause.GRACEFUL_STOP]
@@ -148,8 +150,20 @@ def flapping(left: list[Judged], breaks: Iterable[Break] = ()) -> list[Group]:
             )
             evidence = tuple(fact for one in chain for fact in one.verdict.evidence)
             verdict = Verdict(Cause.FLAPPING, Confidence.LIKELY, sentence, evidence[:20])
+            if not _flaps(chain):
+                best = min(chain, key=lambda one: _rank(one.verdict)).verdict
+                verdict = Verdict(best.cause, best.confidence, sentence, evidence[:20])
             groups.append(Group(tuple(chain), verdict))
     return groups
+
+
+def _flaps(chain: Sequence[Judged]) -> bool:
+    """Whether the Lease flapped at any time of these losses."""
+    changes = sorted(
+        (BriefChange.of(clue.change) for one in chain for clue in one.episode.clues),
+        key=lambda one: one.at,
+    )
+    return flapped(changes, chain[0].episode.kind)
 
 
 def _ended_at(one: Judged) -> datetime:

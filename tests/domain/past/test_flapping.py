@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from leases.domain.figures import FEWEST, RULES, BriefChange, flapping
+from leases.domain.figures import FEWEST, RULES, BriefChange, flapped, flapping
 from leases.domain.kind import Kind
 from tests.support.values.leases import after
 from tests.support.values.story import change_at
@@ -39,6 +42,40 @@ def test_older_changes_do_not_count():
 
 def test_changes_after_the_moment_do_not_count():
     assert flapping(passes(5), Kind.ELECTION, after(200)) is None
+
+
+def test_three_holders_that_each_lost_an_election_soon_are_enough_for_a_while():
+    died = passes(3, every=30, gap_seconds=15.0)
+    assert flapping(died, Kind.ELECTION, after(90)).changes == 3
+    assert flapping(died, Kind.ELECTION, after(60 + 301)) is None
+    assert flapping(passes(3, every=90, gap_seconds=15.0), Kind.ELECTION, after(200)) is None
+    assert flapping(died, Kind.UNKNOWN, after(90)) is None
+    rollout = passes(3, "acquired", every=10)
+    assert flapping(rollout, Kind.ELECTION, after(40)) is None
+    again = [msgspec.structs.replace(one, holder=f"h-{n % 2}") for n, one in enumerate(rollout)]
+    assert flapping(again, Kind.ELECTION, after(40)).holders == 2
+    assert flapping(passes(4, "replaced", every=5), Kind.ELECTION, after(40)) is None
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, 3000),
+            st.sampled_from(["acquired", "taken_over", "replaced", "expired"]),
+            st.sampled_from(["h-0", "h-1", "h-2", "h-3"]),
+            st.sampled_from([None, 2.0, 40.0]),
+        ),
+        max_size=9,
+    ),
+    st.sampled_from(Kind),
+)
+def test_an_incident_is_called_flapping_if_the_overview_ever_called_it_that(moments, kind):
+    changes = [
+        BriefChange.of(change_at(at, word, holder, gap_seconds=gap))
+        for at, word, holder, gap in sorted(moments, key=lambda one: one[0])
+    ]
+    ever = any(flapping(changes, kind, one.at) is not None for one in changes)
+    assert flapped(changes, kind) is ever
 
 
 def test_a_lock_is_made_to_change_hands():

@@ -128,7 +128,7 @@ def test_the_timeline_has_it_in_trouble(flapping, operator):
 
 
 def test_calm_pages_do_not_speak_of_it(store, operator):
-    running_board().feeds["a"].activity.note(changes(4))
+    running_board().feeds["a"].activity.note(changes(2))
     running_board().feeds["a"].activity.note(changes(9, minutes_ago=31))
     for path in ("", "leases/", "wall/", f"leases/{KEY}/"):
         html = text_of(operator.get(f"/c/a/{path}"))
