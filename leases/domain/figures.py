@@ -106,6 +106,14 @@ def held(since: datetime, until: datetime, blind: Sequence[Span]) -> Held:
     return Held(watched, whole - watched)
 
 
+def watched_gap(change: Change, blind: Sequence[Span]) -> float | None:
+    """Return how long somebody watched the time without a holder that a change ended."""
+    if change.gap_seconds is None:
+        return None
+    since = plus(change.at, -timedelta(seconds=change.gap_seconds))
+    return held(since, change.at, blind).watched
+
+
 def percentile(values: Sequence[float], percent: int) -> float | None:
     """Return None if there are no values."""
     if not values:

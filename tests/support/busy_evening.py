@@ -7,6 +7,7 @@ process: tracker, recorder, hub, reliability and SQLite. At the end the clock st
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -30,6 +31,7 @@ MIDNIGHT = datetime(2026, 11, 23, tzinfo=UTC)
 LEASES = 130
 STEP = 1.5  # seconds; after 2 s without a look the tracker takes it that the process stood still
 RENEWED_EVERY = 4.5  # seconds
+REVIEWED_EVERY = 12.0  # seconds
 DURATION = 15
 ACTORS = (
     "dies", "recovers", "retaken", "handed-over", "robbed", "made-anew", "in-outage",
@@ -50,7 +52,7 @@ class Evening:
         self._renewing: set[ObjectName] = set()
         self._live = False
         self._uids = 0
-        self._renewed_at = 0.0
+        self._renewed_at = self._reviewed_at = 0.0
         self.runtime: Runtime
         self._tracker: Tracker
         self._before = clock.use(
@@ -123,6 +125,19 @@ class Evening:
                     self._put(key, renew_time=self._wall())
             if self._live:
                 self._tracker.tick()
+            if self._passed - self._reviewed_at >= REVIEWED_EVERY and hasattr(self, "runtime"):
+                self._reviewed_at = self._passed
+                self._review()
+
+    def _review(self) -> None:
+        """Let the causes of what happened be found, as their task does."""
+        task, now = self.runtime.incidents[CLUSTER], clock.now()
+        reading = task._read_updates()
+        with suppress(StopIteration):
+            while True:
+                reading.send(None)  # it only lets others run
+        news, _, _ = task._review(now)
+        task._report(news, now)
 
     def _wall(self) -> datetime:
         return BEGAN + timedelta(seconds=self._passed + self._ahead)

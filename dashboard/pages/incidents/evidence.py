@@ -20,7 +20,7 @@ from dashboard.parts.names import HolderView, ShownName, holder_view, shown_name
 from dashboard.parts.page_links import ShownTime, holder_url, lease_url_at
 from dashboard.parts.time_range import SHORTEST
 from leases.domain.change import COUNTED_ONCE, Change, ChangeType
-from leases.domain.figures import LONG_GAP_SECONDS
+from leases.domain.figures import LONG_GAP_SECONDS, Span, held, watched_gap
 from leases.domain.incident import Incident, Source
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
@@ -71,14 +71,16 @@ class AffectedLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def affected_leases(
-    incident: Incident, story: Iterable[Change], now: datetime
+    incident: Incident, story: Iterable[Change], now: datetime, blind: Sequence[Span] = ()
 ) -> list[AffectedLease]:
-    """Every Lease of the incident, the longest without a holder first."""
+    """Every Lease of the incident, the longest without a holder first; nobody watched in the times
+    of `blind`.
+    """
     changes: dict[ObjectName, list[Change]] = {key: [] for key in incident.leases}
     for change in sorted(story, key=lambda one: (one.at, one.observed_at)):
         changes.setdefault(ObjectName(change.namespace, change.name), []).append(change)
     end = incident.ended or now
-    found = [_affected(key, some, end) for key, some in changes.items()]
+    found = [_affected(key, some, end, blind) for key, some in changes.items()]
     return sorted(found, key=lambda one: (-one.lost, not one.changes, one.key))
 
 
@@ -101,14 +103,16 @@ def _lost_in_short(one: AffectedLease) -> str:
     return f"{'silent ' if one.silent else ''}{age(one.lost)}{' so far' if one.open else ''}"
 
 
-def _affected(key: ObjectName, changes: Sequence[Change], end: datetime) -> AffectedLease:
+def _affected(
+    key: ObjectName, changes: Sequence[Change], end: datetime, blind: Sequence[Span]
+) -> AffectedLease:
     if not changes:
         return AffectedLease(
             key=key, changes=(), before=None, after=None, lost=0.0, longest=0.0, open=False
         )
     first, last = changes[0], changes[-1]
     expired = first.change is ChangeType.EXPIRED
-    gaps = _gaps(changes, end)
+    gaps = _gaps(changes, end, blind)
     gone = (*_TO_NOBODY, ChangeType.DELETED)
     return AffectedLease(
         key=key,
@@ -121,18 +125,18 @@ def _affected(key: ObjectName, changes: Sequence[Change], end: datetime) -> Affe
     )
 
 
-def _gaps(changes: Sequence[Change], end: datetime) -> list[float]:
+def _gaps(changes: Sequence[Change], end: datetime, blind: Sequence[Span]) -> list[float]:
     """The times without a valid holder in seconds, also the one that goes on at the end."""
     gaps, since = [], None
     for change in changes:
         if change.change in _TO_NOBODY:
             since = since or change.at
         elif change.change in _BEGINS:
-            gaps.append(change.gap_seconds or 0.0)
+            gaps.append(watched_gap(change, blind) or 0.0)
             since = None
         elif change.change is ChangeType.DELETED:
             since = None
-    return gaps if since is None else [*gaps, max(0.0, (end - since).total_seconds())]
+    return gaps if since is None else [*gaps, held(since, end, blind).watched]
 
 
 MAX_SENTENCE = 1000  # characters

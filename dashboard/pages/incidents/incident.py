@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
 
@@ -51,6 +51,7 @@ from leases.domain.incident import Incident
 from leases.history import find_incidents, outbox
 from leases.history.deliveries import messages_of
 from leases.history.outbox import acknowledgement_of
+from leases.history.watched_spans import blind_between
 
 MAX_NOTE = 4000  # characters
 MAX_NOTES = 200  # of one incident
@@ -100,7 +101,7 @@ def story_context(
     """`as_of`: up to when the cluster is known; an incident that goes on does so until then."""
     one = stored.incident
     care = outbox.care(one.cluster, [one.id])
-    affected = affected_leases(one, stored.story, as_of)
+    affected = _affected(stored, as_of)
     chart = lane_chart(one, affected, as_of)
     evidence = evidence_lines(one, stored.story)
     return {
@@ -149,16 +150,24 @@ def _tables(
     }
 
 
+def _affected(stored: find_incidents.StoredIncident, as_of: datetime) -> list[AffectedLease]:
+    one, story = stored.incident, stored.story
+    gaps = (timedelta(seconds=change.gap_seconds or 0.0) for change in story)
+    earliest = min([one.began, *(x.at - gap for x, gap in zip(story, gaps, strict=True))])
+    blind = blind_between(one.cluster, since=earliest, until=one.ended or as_of, now=as_of)
+    return affected_leases(one, story, as_of, blind)
+
+
 def _bare(change: Change) -> Change:
     """Without the cause, which is that of the whole page."""
     return msgspec.structs.replace(change, cause=None, incident=None)
 
 
 def _facts(one: Incident, affected: Sequence[AffectedLease], as_of: datetime) -> dict[str, Any]:
-    """The key figures, each with a caption."""
+    """The key figures, each with a caption; the worst gap is the one that lists and JSON have."""
     worst = max(affected, key=lambda lease: lease.longest, default=None)
     longest = worst.longest if worst else 0.0
-    gap = max(one.worst_gap_seconds or 0.0, longest)
+    gap = one.worst_gap_seconds or 0.0
     kinds = Counter(lease.changes[0].kind for lease in affected if lease.changes)
     complete = kinds.total() == len(affected)  # else the changes of some are not stored
     said = [f"{number:,} {KIND_WORDS[kind][number > 1]}" for kind, number in kinds.most_common()]
@@ -167,9 +176,9 @@ def _facts(one: Incident, affected: Sequence[AffectedLease], as_of: datetime) ->
         "began_day": f"{day(one.began)}, UTC",
         "length": age(((one.ended or as_of) - one.began).total_seconds()),
         "ended": f"at {when(one.ended, one.began)}" if one.ended else "",
-        "gap": age(gap) if gap else "none",
+        "gap": age(gap) if gap else "none" if one.ended else "not over",
         "gap_is_long": gap >= LONG_GAP_SECONDS,
-        "gap_of": worst.key.name if worst and longest > gap - _SAME else "",
+        "gap_of": worst.key.name if worst and gap and abs(longest - gap) < _SAME else "",
         "leases": one.lease_count,
         "kinds": listed(said) if complete else "",
         "hosts": len(one.hosts),
@@ -275,7 +284,7 @@ def _markdown(
     as_of = request.cluster.as_of(now)
     text = incident_markdown(
         one,
-        affected_leases(one, stored.story, as_of),
+        _affected(stored, as_of),
         stored.story,
         notes,
         url=request.build_absolute_uri(incident_url(one.cluster, one.id)),

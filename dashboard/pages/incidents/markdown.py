@@ -96,7 +96,7 @@ def _facts(incident: Incident, url: str, now: datetime) -> list[str]:
             if ended
             else f"went on up to {_moment(now)}, for {length}",
         ),
-        ("Longest time without a holder", age(gap) if gap else "none"),
+        ("Longest time without a holder", age(gap) if gap else "none" if ended else "not over"),
         ("Leases", f"{incident.lease_count:,}"),
         ("Hosts", _list(incident.hosts)),
         ("Written by", code(incident.writer) if incident.writer else ""),

@@ -130,7 +130,7 @@ class Casebook:
         self._spent: dict[str, int] = {}  # questions asked for each incident
         self._reported: dict[str, Incident] = {}
         self._reported_as: dict[str, ReportedAs] = {}
-        self._going_on = GoingOn()
+        self._going_on = GoingOn(self._known)
         self._times: list[tuple[datetime, int, int]] = []
         self._serial = count()
         self._crowd = Crowd()

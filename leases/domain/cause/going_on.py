@@ -6,8 +6,10 @@ from datetime import datetime, timedelta
 import msgspec
 
 from leases.domain.cause.clue import Clue, contender
+from leases.domain.cause.facts import Knowledge
 from leases.domain.cause.node_groups import GOES_ON, one_more
-from leases.domain.change import ChangeType
+from leases.domain.change import Change, ChangeType
+from leases.domain.figures import watched_gap
 from leases.domain.incident import Cause, Incident, Member, Standing
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
@@ -28,7 +30,8 @@ _GOES_ON = frozenset({ChangeType.EXPIRED, ChangeType.RELEASED, ChangeType.DELETE
 class GoingOn:
     """Each waits for somebody to hold its Leases again."""
 
-    def __init__(self) -> None:
+    def __init__(self, known: Knowledge) -> None:
+        self._known = known
         self._incidents: dict[str, Incident] = {}
         self._open: dict[str, set[ObjectName]] = {}  # the Leases that nobody holds yet
         self._of: dict[ObjectName, str] = {}
@@ -83,7 +86,7 @@ class GoingOn:
         if member in self._members[number]:
             return True
         self._members[number].add(member)
-        gap = max(incident.worst_gap_seconds or 0.0, change.gap_seconds or 0.0) or None
+        gap = self._worst_gap(incident, change)
         incident = _replace(incident, members=(*incident.members, member), worst_gap_seconds=gap)
         if incident.standing is Standing.PLANNED and _took_long(clue):
             incident = _replace(incident, standing=Standing.OVERRAN)
@@ -99,6 +102,10 @@ class GoingOn:
         self._incidents[number] = self._news[number] = incident
         return True
 
+    def _worst_gap(self, incident: Incident, change: Change) -> float | None:
+        blind = [(one.since, one.until or change.at) for one in self._known.breaks]
+        return max(incident.worst_gap_seconds or 0.0, watched_gap(change, blind) or 0.0) or None
+
     def _takes_unlisted(self, clue: Clue) -> bool:
         """Add how a heartbeat goes on that an incident has without listing it."""
         change = clue.change
@@ -112,7 +119,7 @@ class GoingOn:
         if known is None or change.at < known.since:
             return False
         unlisted = one_more(known, change.at, leases=known.leases, opened=-1)
-        gap = max(incident.worst_gap_seconds or 0.0, change.gap_seconds or 0.0) or None
+        gap = self._worst_gap(incident, change)
         incident = _replace(incident, unlisted=unlisted, worst_gap_seconds=gap)
         if not unlisted.without:
             self._crowds.discard(number)

@@ -34,7 +34,7 @@ from leases.domain.cause.scene import (
     span,
 )
 from leases.domain.change import ChangeType
-from leases.domain.figures import LOST_SOON, QUICK_LOSSES, BriefChange, flapped
+from leases.domain.figures import LOST_SOON, QUICK_LOSSES, BriefChange, flapped, watched_gap
 from leases.domain.incident import (
     Cause,
     Confidence,
@@ -350,7 +350,7 @@ def incident_of(
     without: tuple[Source, ...],
     settled: bool,
     now: datetime,
-    breaks: Iterable[Break] = (),
+    breaks: Sequence[Break] = (),
 ) -> Incident:
     """Return the incident as it is known now."""
     episodes = [one.episode for one in group.episodes]
@@ -363,7 +363,8 @@ def incident_of(
     ended = [one.ended_at for one in episodes]
     if verdict.cause is Cause.FLAPPING:
         ended = [_flapped_until(clues[-1].change.at, ended, breaks, settled=settled)]
-    gaps = [one.gap_seconds for one in episodes if one.gap_seconds is not None]
+    blind = [(one.since, one.until or now) for one in breaks]
+    gaps = [gap for clue in clues if (gap := watched_gap(clue.change, blind))]
     unlisted = None if crowd is None else crowd.unlisted
     if crowd is not None and unlisted is not None:
         gaps += [crowd.worst_gap_seconds] if crowd.worst_gap_seconds else []

@@ -6,9 +6,12 @@ names its figures in attributes: which figure, of what, and over which time.
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from datetime import datetime
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import urlencode
@@ -87,7 +90,14 @@ def reader(evening: Evening) -> Client:
 
 def pages() -> Iterator[str]:
     """Every page that shows a figure of the day."""
-    yield from ("", "wall/", "incidents/", "leases/?limit=200", "holders/", "nodes/")
+    yield from (
+        "",
+        "wall/",
+        "incidents/?show=all&limit=200",
+        "leases/?limit=200",
+        "holders/",
+        "nodes/",
+    )
     yield f"timeline/?{STRETCH}&limit=200"
     yield f"timeline/?{STRETCH}"
     yield f"timeline/?{STRETCH}&view=table"
@@ -102,9 +112,15 @@ def pages() -> Iterator[str]:
         yield f"leases/work/{name}/"
 
 
+def incidents(reader: Client) -> Iterator[str]:
+    """The pages of the incidents, each with its figures."""
+    for one in items(reader, "incidents/?format=json&limit=200"):
+        yield f"incidents/{one['id']}/"
+
+
 def collect(reader: Client) -> Found:
     found: Found = defaultdict(dict)
-    for path in pages():
+    for path in (*pages(), *incidents(reader)):
         answer = reader.get(f"/c/{CLUSTER}/{path}")
         assert answer.status_code == 200, path
         parser = Measures()
@@ -112,7 +128,7 @@ def collect(reader: Client) -> Found:
         for number, (key, text) in enumerate(parser.found):
             value = text.removesuffix(" changes")
             found[key][f"{path} #{number}"] = "0" if value in NOTHING else value
-    of_json = (of_reliability, of_ranking, of_history, of_holders)
+    of_json = (of_reliability, of_ranking, of_history, of_holders, of_incidents)
     for where, key, value in (one for read in of_json for one in read(reader)):
         found[key][where] = "0" if value in NOTHING else value
     return found
@@ -155,6 +171,49 @@ def of_holders(reader: Client) -> Read:
             yield path, ("held-for", of, "now"), age(one["held_seconds"])
 
 
+def of_incidents(reader: Client) -> Read:
+    """What the list, the page and the files say of each incident."""
+
+    def told(path: str, one: dict) -> Read:
+        of, worst = f"incident:{one['id']}", float(one["worst_gap_seconds"] or 0)
+        yield path, ("incident-leases", of, "now"), f"{int(one['lease_count']):,}"
+        nothing = "0" if one["ended"] else "not over"
+        yield path, ("incident-worst", of, "now"), age(worst) if worst else nothing
+        if one["ended"]:
+            ends = [datetime.fromisoformat(one[name]) for name in ("began", "ended")]
+            yield path, ("incident-length", of, "now"), age((ends[1] - ends[0]).total_seconds())
+        yield path, ("incident-changes", of, "now"), str(one["changes"])
+
+    path = "incidents/?format=json&limit=200"
+    listed = items(reader, path)
+    assert listed
+    for one in listed:
+        yield from told(path, one)
+        page = f"/c/{CLUSTER}/incidents/{one['id']}/"
+        yield from told(page, reader.get(f"{page}?format=json").json())
+        text = reader.get(f"{page}?format=markdown").content.decode()
+        said = re.search(r"Longest time without a holder \| ([^|]+) \|", text)
+        assert said is not None
+        yield f"{page} markdown", ("incident-worst", f"incident:{one['id']}", "now"), said[1]
+    file = reader.get(f"/c/{CLUSTER}/incidents/?format=csv&limit=200")
+    rows = csv.DictReader(io.StringIO(b"".join(file.streaming_content).decode()))
+    for row in rows:
+        yield from told("incidents csv", row)
+
+
+def test_no_incident_counts_what_nobody_watched(reader: Client) -> None:
+    found = collect(reader)
+    worst = {
+        key[1]: value
+        for key, where in found.items()
+        if key[0] == "incident-worst"
+        for value in where.values()
+    }
+    listed = items(reader, "incidents/?format=json&limit=200")
+    lost = {one["leases"][0]["name"]: worst[f"incident:{one['id']}"] for one in listed}
+    assert (lost["over-restart"], lost["in-outage"]) == ("46 s", "35 s")
+
+
 def of_history(reader: Client) -> Read:
     """What the list of changes counts."""
     span = {"since": MIDNIGHT.isoformat(), "until": ENDED.isoformat(), "format": "json"}
@@ -183,6 +242,9 @@ def test_one_figure_has_one_value_everywhere(reader: Client) -> None:
     assert ("unheld", "election", SPAN) in asked
     assert ("holder-changes", "election", SPAN) in asked
     assert ("changes", "", SPAN) in asked
+    incidents = [key for key in found if key[0] == "incident-worst"]
+    assert len(incidents) >= 8
+    assert min(len(found[key]) for key in incidents) >= 6
     for name in ACTORS:
         assert len(found["unheld", f"lease:work/{name}", SPAN]) >= 5, name
         assert len(found["handovers", f"lease:work/{name}", SPAN]) >= 4, name
