@@ -64,10 +64,9 @@ class DrainingServer(ListeningServer):
             running_board().leave()
             self._closes_at = time.monotonic() + self.drain_seconds
             self.look_seconds = DRAIN_LOOK_SECONDS
-            self.look_now()
         else:  # uvicorn would end the process by the signal; it ends with 0 instead
             self.should_exit = True
-            self.look_now()
+        self.look_now()
 
     async def on_tick(self, counter: int) -> bool:
         if self._closes_at is not None and time.monotonic() >= self._closes_at:

@@ -28,7 +28,7 @@ from leases.domain.holder_identity import split_holder
 from leases.domain.lease import ObjectName
 from leases.wire.microtime import format_microtime
 
-BEAT = 0.5  # seconds
+BEAT = 1.0  # seconds
 JITTER = 1.2  # client-go's: a waiting contender asks every 2 to 4.4 s
 
 

@@ -178,8 +178,10 @@ class ListeningServer(uvicorn.Server):
 
         uvicorn looks ten times a second, whether anything happens or not.
         """
-        while not await self.on_tick(0):
+        while True:
             self._look.clear()
+            if await self.on_tick(0):
+                return
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(self.look_seconds):
                     await self._look.wait()

@@ -16,6 +16,8 @@ import yaml
 from leases.apiserver.auth import Tokens
 from leases.apiserver.resources import CLE_GATE
 from leases.apiserver.serving import LeaseApiServer
+from leases.apiserver.storage.journal import Journal, JournalRow, Written
+from leases.demo.demo_client import ApiDownError, DemoApi
 from leases.demo.names import (
     API_SERVERS,
     CONTROL_PLANE,
@@ -146,6 +148,47 @@ async def test_everybody_is_there_soon(embedded: tuple[LeaseApiServer, LeaseClie
     assert leases[LOCKS[0]].spec.lease_duration_seconds is None
     servers = [name for name in leases if name.startswith("apiserver-")]
     assert {len(name) for name in servers} == {len("apiserver-") + 26}
+
+
+async def test_what_is_sent_at_one_beat_is_written_together(
+    embedded: tuple[LeaseApiServer, LeaseClient], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    api, client = embedded
+    rows: list[int] = []
+    submit = Journal.submit
+
+    def counted(journal: Journal, some: list[JournalRow], done: Written) -> None:
+        rows.append(len(some))
+        submit(journal, some, done)
+
+    monkeypatch.setattr(Journal, "submit", counted)
+    async with asyncio.timeout(LIMIT), playing_at(api):
+        while len((await list_whole(client)).leases) < len(NODES):
+            await asyncio.sleep(0.05)
+        rows.clear()
+        while sum(rows) < 200:
+            await asyncio.sleep(0.05)
+    assert sum(rows) > 3 * len(rows)
+
+
+async def test_the_client_keeps_its_connection_and_says_when_the_api_is_down(
+    tmp_path: Path,
+) -> None:
+    async with serving(tmp_path) as (server, _):
+        token = yaml.safe_load(server.kubeconfig.read_text())["users"][0]["user"]["token"]
+        async with DemoApi(url=server.url, token=token) as api:
+            assert await api.get(ObjectName("default", "none")) is None
+            (kept,) = api._connections._idle
+            assert await api.write("GET", "/version")
+            assert api._connections._idle == [kept]
+            kept.transport.close()  # as the API does after a while
+            assert await api.write("GET", "/version")
+            assert api._connections._idle != [kept]
+            with pytest.raises(ApiDownError, match="401"):
+                await DemoApi(url=server.url, token="wrong").get(ObjectName("default", "none"))
+            await server.stop()
+            with pytest.raises(ApiDownError):
+                await api.get(ObjectName("default", "none"))
 
 
 async def test_nodes_pods_and_events_stand_beside_the_leases(

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 import resource
+import signal
 import socket
 from collections.abc import Iterator
 from contextlib import AsyncExitStack, contextmanager, suppress
@@ -30,6 +31,24 @@ async def test_the_oldest_idle_connection_is_cut_for_a_new_one():
             await client.send(request("GET", "/"))
             assert (await client.answer())[0] == 200
         assert port.book.cut == 1
+
+
+async def test_an_idle_port_looks_once_a_second_and_ends_at_once_when_asked_to():
+    looks = []
+    async with port_with(LIMITS) as port:
+        server, look = port.server, port.server.on_tick
+
+        async def counted(counter: int) -> bool:
+            looks.append(counter)
+            return await look(counter)
+
+        server.on_tick = counted
+        server.look_seconds = 3600.0  # from the next look on
+        server.look_now()
+        await until(lambda: looks, "a look")
+        server.handle_exit(signal.SIGTERM, None)
+        await until(lambda: len(looks) > 1, "the port to see it")
+    assert len(looks) == 2
 
 
 async def test_a_thousand_idle_connections_do_not_keep_a_page_waiting():

@@ -7,10 +7,11 @@ import contextlib
 
 import pytest
 
-from leases.kube import reflector
+from leases.kube import open_watch, reflector
 from leases.kube.backoff import Backoff
 from leases.kube.http_session import READ_BUFFER
 from leases.kube.lease_client import LeaseClient
+from leases.kube.open_watch import OpenWatch
 from leases.wire.watch_decoding import Arrived
 from tests.support.following import LIMIT, each
 from tests.support.scripted_api import Connection, ScriptedServer, listing, modified, stream
@@ -36,6 +37,35 @@ async def test_bytes_stay_unprocessed_until_the_last_event_of_them_is(
                 break
         assert len(unprocessed_seconds) > 2
         assert min(unprocessed_seconds) >= OLD
+
+
+async def test_what_comes_after_a_silence_is_read_at_once_and_what_follows_together(
+    cluster: ScriptedServer, client: LeaseClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(open_watch, "PACE", 0.5)
+    read, waits, pace = asyncio.Event(), [], OpenWatch._pace
+
+    async def noted(watch: OpenWatch) -> bool:
+        waits.append(await pace(watch))
+        return waits[-1]
+
+    monkeypatch.setattr(OpenWatch, "_pace", noted)
+
+    async def reply(connection: Connection) -> None:
+        await connection.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+        for version in (101, 102, 103):
+            event = modified("a", version=version)
+            await connection.send(f"{len(event):x}\r\n".encode() + event + b"\r\n")
+            await read.wait()
+        await connection.hang()
+
+    cluster.script("watch", reply)
+    async with client.watch("100", timeout_seconds=60) as readings:
+        assert len(await anext(aiter(readings))) == 1
+        assert not any(waits)
+        read.set()
+        assert len(await anext(aiter(readings))) == 2
+        assert waits[-1]
 
 
 async def test_nothing_is_unprocessed_while_nothing_comes(

@@ -82,6 +82,19 @@ async def test_a_message_comes_at_least_once_under_one_id(clock, settings, caplo
     assert "C4NARY" not in stored.sealed
 
 
+def test_with_nobody_to_tell_a_look_is_one_query(django_assert_num_queries):
+    task = Notifications(in_thread, ["a"], "one", lambda: T0)
+    with django_assert_num_queries(1):
+        assert task._claim(T0, set()) == ()
+    record(OPEN)
+    outbox.acknowledge("a", "one", who="ada", at=T0)
+    task._claim(T0, set())
+    assert task.care.taken["a", "one"].who == "ada"
+    outbox.take_back("a", "one")
+    task._claim(T0, set())
+    assert task.care.taken == {}
+
+
 async def test_an_unexpected_error_of_one_receiver_is_no_end_of_the_task(
     clock, caplog, monkeypatch
 ):
