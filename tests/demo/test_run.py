@@ -16,8 +16,8 @@ import yaml
 from leases.apiserver.auth import Tokens
 from leases.apiserver.resources import CLE_GATE
 from leases.apiserver.serving import LeaseApiServer
-from leases.apiserver.storage.journal import Journal, JournalRow, Written
 from leases.demo.demo_client import ApiDownError, DemoApi
+from leases.demo.electors import BEAT, Orders, Pace
 from leases.demo.names import (
     API_SERVERS,
     CONTROL_PLANE,
@@ -150,25 +150,19 @@ async def test_everybody_is_there_soon(embedded: tuple[LeaseApiServer, LeaseClie
     assert {len(name) for name in servers} == {len("apiserver-") + 26}
 
 
-async def test_what_is_sent_at_one_beat_is_written_together(
-    embedded: tuple[LeaseApiServer, LeaseClient], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    api, client = embedded
-    rows: list[int] = []
-    submit = Journal.submit
-
-    def counted(journal: Journal, some: list[JournalRow], done: Written) -> None:
-        rows.append(len(some))
-        submit(journal, some, done)
-
-    monkeypatch.setattr(Journal, "submit", counted)
-    async with asyncio.timeout(LIMIT), playing_at(api):
-        while len((await list_whole(client)).leases) < len(NODES):
-            await asyncio.sleep(0.05)
-        rows.clear()
-        while sum(rows) < 200:
-            await asyncio.sleep(0.05)
-    assert sum(rows) > 3 * len(rows)
+async def test_processes_that_wait_wake_at_the_same_beat_and_at_once_for_an_order() -> None:
+    pace = Pace(TEMPO)
+    some = [Orders[str](pace) for _ in range(5)]
+    beat = BEAT / TEMPO
+    waits = (beat * (3 + share) for share in (0.0, 0.1, 0.2, 0.3, 0.0))
+    waiting = [asyncio.create_task(one.within(wait)) for one, wait in zip(some, waits, strict=True)]
+    await asyncio.sleep(0)
+    assert len(pace._waiting) <= 2  # timers, wherever between two beats this began
+    some[0].give("stop")
+    assert await waiting[0] == "stop"
+    assert not any(one.done() for one in waiting[1:])
+    assert await asyncio.gather(*waiting[1:]) == [None] * 4
+    assert not pace._waiting
 
 
 async def test_the_client_keeps_its_connection_and_says_when_the_api_is_down(

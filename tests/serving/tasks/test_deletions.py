@@ -8,8 +8,9 @@ import io
 import sqlite3
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from asgiref.sync import sync_to_async
@@ -19,15 +20,21 @@ from django.test import AsyncClient
 from dashboard.board import install_board
 from dashboard.config import ClusterSpec
 from dashboard.serving.runtime import Options, Runtime
+from dashboard.serving.tasks.admin_writes import DeletionsAtWork
+from dashboard.serving.tasks.cluster_watch import KindOverrides
 from leases.actions import deletion_runs
 from leases.actions.delete_many import unpack
 from leases.apiserver import serving
+from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.watched_times import ConnectionState
 from leases.kube.cluster_source import ClusterSource, SourceKind
-from leases.models import ChangeRecord, Deletion, Edit
+from leases.models import ChangeRecord, Deletion, Edit, KindOverride
+from leases.tracking.kind_overrides import Kinds, Marks
+from leases.tracking.tracker import Tracker
 from tests.serving.tasks.busy_api import Busy
 from tests.support.board import member
+from tests.support.recording import in_thread
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -299,3 +306,35 @@ async def test_a_locked_database_is_waited_for(running, busy, admin, monkeypatch
     assert busy.deletes == 5
     rows = Edit.objects.filter(action="lease.delete", outcome="done", resolved_at=None)
     assert await rows.acount() == 5
+
+
+class Told:
+    """In place of a tracker: what it was told last."""
+
+    def set_overrides(self, kinds: Kinds, marks: Marks) -> None:
+        self.kinds, self.marks = kinds, marks
+
+
+async def test_one_look_at_the_database_serves_all_clusters() -> None:
+    looks: list[Callable[[], Any]] = []
+
+    async def counted(work: Callable[[], Any]) -> Any:
+        looks.append(work)
+        return await in_thread(work)
+
+    told, overrides = {name: Told() for name in "abc"}, KindOverrides(counted)
+    for name, tracker in told.items():
+        await overrides.follow(name, cast("Tracker", tracker))
+    key, place = ObjectName("ns", "one"), {"cluster": "b", "namespace": "ns", "name": "one"}
+    row = KindOverride(**place, kind="lock", username="ada", at=datetime.now(UTC))
+    await row.asave()
+    looks.clear()
+    await overrides.refresh()
+    assert len(looks) == 1
+    assert (told["a"].kinds, told["b"].kinds) == ({}, {key: (Kind.LOCK, "set by ada")})
+    at_work = DeletionsAtWork(counted)
+    looks.clear()
+    assert not any([await at_work.in_cluster(name, now=False) for name in "abc"])
+    assert len(looks) == 1
+    assert not await at_work.in_cluster("a", now=True)
+    assert len(looks) == 2
