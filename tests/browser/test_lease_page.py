@@ -16,6 +16,7 @@ from tests.support.processes import wait_for
 
 CANDIDATES = "/apis/coordination.k8s.io/v1beta1/namespaces/default/leasecandidates"
 PATH = "/c/embedded/leases/default/story/"
+PODS = "/api/v1/namespaces/default/pods"
 
 
 @pytest.fixture
@@ -190,10 +191,17 @@ def test_forward_before_the_scripts_run_shows_the_page_of_the_url(story, visits)
     assert page.url.endswith("?range=7d")
 
 
-def test_yaml_is_copied_as_it_stands(story, visits):
+def test_yaml_and_the_way_to_the_log_are_copied_as_they_stand(story, visits):
+    spec = {"containers": [{"name": "main", "image": "demo:1"}]}
+    story.send("POST", PODS, {"metadata": {"name": "cp-1"}, "spec": spec})
     page = visits.open(PATH, permissions=["clipboard-read", "clipboard-write"])
-    page.get_by_role("button", name="Copy", exact=True).click()
+    page.get_by_role("button", name="Copy the command: The log").click()  # came after the page
     expect(page.locator("#announce")).to_have_text("Copied")
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied.endswith("--namespace default logs cp-1 --container main --tail 100")
+    story.send("DELETE", f"{PODS}/cp-1")
+    page.get_by_role("button", name="Copy", exact=True).click()
+    page.wait_for_function("navigator.clipboard.readText().then((text) => text.includes('kind:'))")
     copied = page.evaluate("navigator.clipboard.readText()")
     assert "kind: Lease" in copied
     assert copied.strip() == page.locator("#yaml").inner_text().strip()
