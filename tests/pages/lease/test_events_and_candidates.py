@@ -16,6 +16,8 @@ from dashboard.parts.holder_place import place_view
 from leases.apiserver.resources import CLE_GATE
 from leases.apiserver.serving import LeaseApiServer
 from leases.domain.cause.facts import PodFact
+from leases.domain.change import Change, ChangeType
+from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.kube import holder_pods
 from leases.kube.cluster_source import parse_source
@@ -25,6 +27,7 @@ from leases.wire.microtime import format_microtime
 from tests.support.api_client import LeaseApi
 from tests.support.board import a_lease, fill, member
 from tests.support.scripted_api import ScriptedServer, answer, silence, status
+from tests.support.values.change_rows import to_row
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -158,6 +161,23 @@ def test_the_log_is_asked_for_in_the_context_that_the_cluster_was_named_by():
     assert command == (
         "kubectl --context 'of the team' --namespace default logs story --container main --tail 100"
     )
+
+
+async def test_hand_over_names_the_candidates_first(cluster, operator):
+    at = datetime.now(UTC) - timedelta(minutes=5)
+    for change, holder, before in (("acquired", "old", None), ("replaced", "cp-1", "old")):
+        at += timedelta(minutes=1)
+        row = Change(
+            cluster="a", namespace="default", name="story", uid="u", kind=Kind.ELECTION,
+            change=ChangeType(change), at=at, observed_at=at, resource_version=str(at.minute),
+            holder=holder, previous_holder=before,
+        )  # fmt: skip
+        await sync_to_async(to_row(row).save)()
+    admin = AsyncClient()
+    await admin.aforce_login(await sync_to_async(member)("ada", "admin"))
+    page = (await admin.get("/c/a/leases/default/story/hand-over/")).content.decode()
+    assert re.findall(r'name="to" value="([^"]+)"', page) == ["cp-2", "old"]
+    assert "candidate, " in page
 
 
 async def test_without_a_script_it_is_a_page_of_its_own(cluster, operator):
