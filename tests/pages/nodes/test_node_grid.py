@@ -54,12 +54,12 @@ async def test_every_heartbeat_has_a_slot_in_name_order(store):
     assert read(field.whole()) == (WHOLE, 1, 5, bytes([HELD] * 5))
 
 
-async def test_slots_lie_in_the_groups_of_their_nodes(store):
+async def test_slots_lie_in_the_groups_of_their_nodes_those_without_one_last(store):
     nodes = NodeBook()
     nodes.nodes = {f"n-{n}": Node(f"n-{n}", True, zone="ab"[n % 2]) for n in range(4)}
     field = await ordered(NodeGrid(store, nodes, "zone"))
-    assert [key.name for key in field.layout.keys] == ["n-4", "n-0", "n-2", "n-1", "n-3"]
-    assert field.layout.groups == [("", 1), ("a", 2), ("b", 2)]
+    assert [key.name for key in field.layout.keys] == ["n-0", "n-2", "n-1", "n-3", "n-4"]
+    assert field.layout.groups == [("a", 2), ("b", 2), ("", 1)]
 
 
 async def test_a_difference_holds_only_the_slots_that_changed(store):
