@@ -207,7 +207,7 @@ def test_yaml_and_the_way_to_the_log_are_copied_as_they_stand(story, visits):
     assert copied.strip() == page.locator("#yaml").inner_text().strip()
 
 
-@pytest.mark.parametrize("width", [1440, 390])
+@pytest.mark.parametrize("width", [1440, pytest.param(390, marks=pytest.mark.long)])
 def test_a_new_installation_begins_at_its_first_watched_moment(story, visits, width):
     viewport = {"width": width, "height": 900}
     page = visits.open("/c/embedded/timeline/", viewport=viewport)

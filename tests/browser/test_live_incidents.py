@@ -38,7 +38,11 @@ def line_of(page: Page, name: str) -> Locator:
 
 @pytest.mark.parametrize(
     ("path", "name"),
-    [("", "of-overview"), ("history/", "of-history"), ("leases/default/own/", "own")],
+    [
+        ("", "of-overview"),
+        pytest.param("history/", "of-history", marks=pytest.mark.long),
+        pytest.param("leases/default/own/", "own", marks=pytest.mark.long),
+    ],
 )
 def test_a_line_gets_its_cause_when_it_becomes_known(
     visits: Visits, api: LeaseApi, path: str, name: str

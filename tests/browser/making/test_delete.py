@@ -37,7 +37,13 @@ def open_form(visit: Open, name: str, **options: object) -> Page:
     return page
 
 
-@pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
+@pytest.mark.parametrize(
+    "scripts",
+    [
+        pytest.param(True, id="scripts"),
+        pytest.param(False, id="no scripts", marks=pytest.mark.long),
+    ],
+)
 def test_a_typed_name_deletes_the_lease(visit: Open, api: LeaseApi, scripts: bool) -> None:
     name = f"gone-{'with' if scripts else 'without'}-scripts"
     api.create(name, holder="cp-1")

@@ -45,7 +45,13 @@ def confirm(page: Page, number: int) -> None:
     expect(page.get_by_role("heading", name=re.compile(r"^Deletion \d+$"))).to_be_visible()
 
 
-@pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
+@pytest.mark.parametrize(
+    "scripts",
+    [
+        pytest.param(True, id="scripts"),
+        pytest.param(False, id="no scripts", marks=pytest.mark.long),
+    ],
+)
 def test_a_filter_of_the_list_is_deleted_and_reported(
     visit: Open, api: LeaseApi, scripts: bool
 ) -> None:

@@ -12,7 +12,13 @@ from tests.browser.visits import Visits
 from tests.support.processes import Server
 
 PHONE, DESK = (390, 844), (1440, 900)
-SIZES = pytest.mark.parametrize("size", [PHONE, DESK], ids=["phone", "desk"])
+SIZES = pytest.mark.parametrize(
+    "size",
+    [
+        pytest.param(PHONE, id="phone"),
+        pytest.param(DESK, id="desk", marks=pytest.mark.long),
+    ],
+)
 
 
 def open_history(server: Server, page: Page, size: tuple[int, int], query: str = "") -> None:
