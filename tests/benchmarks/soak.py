@@ -68,6 +68,7 @@ def measure(asked: Namespace, folder: Path) -> int:
         return asyncio.run(_soak(asked, folder))
     finally:
         if kept := os.environ.get("SOAK_KEEP"):
+            Path(kept).mkdir(exist_ok=True)
             for file in folder.glob("*-*"):
                 shutil.copy(file, kept)
 
@@ -155,8 +156,9 @@ async def _running(asked: Namespace, folder: Path) -> AsyncIterator[Parts]:
 
 
 def _load(asked: Namespace) -> list[str]:
+    seconds = str(round(60 * asked.minutes) + 3600)  # it is asked to quit before
     return [
-        "--leases", str(asked.leases), "--elections", str(asked.elections), "--duration", "3600",
+        "--leases", str(asked.leases), "--elections", str(asked.elections), "--duration", seconds,
         "--transitions-per-s", "1", "--expire-per-s", "0.3", "--delete-per-s", "0.3",
         "--revive-after", "45", "--recreate-after", "5", "--drop-every", "47",
         "--gone-every", "83", "--bookmark-every", "10",
