@@ -28,7 +28,8 @@ from leases.history.outbox import queue_messages
 from leases.history.rows import COLUMNS, Story, incident_values, story_of, to_change
 from leases.models import IncidentNote
 
-MAX_STORY = 2000  # copies of changes in one incident
+# Copies of changes in one incident: 300 KB at most. The others are in History, with their cause.
+MAX_STORY = 400
 MEMBERS_PER_SELECT = 300
 _MARK = (
     "UPDATE leases_change SET cause = %s, incident = %s "

@@ -46,12 +46,12 @@ from dashboard.parts.formatting import age, day, listed, shortened, when
 from dashboard.parts.incident_line import incident_line, incident_url, visible
 from dashboard.parts.key_figures import KIND_WORDS
 from leases.domain.change import Change
-from leases.domain.figures import LONG_GAP_SECONDS
+from leases.domain.figures import LONG_GAP_SECONDS, Span
 from leases.domain.incident import Incident
 from leases.history import find_incidents, outbox
 from leases.history.deliveries import messages_of
 from leases.history.outbox import acknowledgement_of
-from leases.history.watched_spans import blind_between
+from leases.history.watched_spans import blind_between, watched_since
 
 MAX_NOTE = 4000  # characters
 MAX_NOTES = 200  # of one incident
@@ -154,7 +154,9 @@ def _affected(stored: find_incidents.StoredIncident, as_of: datetime) -> list[Af
     one, story = stored.incident, stored.story
     gaps = (timedelta(seconds=change.gap_seconds or 0.0) for change in story)
     earliest = min([one.began, *(x.at - gap for x, gap in zip(story, gaps, strict=True))])
-    blind = blind_between(one.cluster, since=earliest, until=one.ended or as_of, now=as_of)
+    blind: Sequence[Span] = ()
+    if watched_since(one.cluster) is not None:  # else nobody noted when it was watched
+        blind = blind_between(one.cluster, since=earliest, until=one.ended or as_of, now=as_of)
     return affected_leases(one, story, as_of, blind)
 
 

@@ -300,6 +300,19 @@ async def test_a_board_that_starts_anew_goes_on_counting(monkeypatch: pytest.Mon
     assert incident.ended is not None
 
 
+async def test_a_pod_that_is_not_there_afterwards_is_no_witness_of_a_stop() -> None:
+    """Nothing dated tells of it: whoever froze it may have had no Pod at all."""
+    cluster = Cluster()
+    board = Board(cluster, 0.0, answers=no_pod)
+    board.connect()
+    board.until(60)
+    cluster.holders[3].silent = 10_000.0
+    board.until(300)
+    board.stop()
+    (incident,) = board.incidents
+    assert (incident.cause, incident.confidence) == (Cause.SCALED_DOWN, Confidence.POSSIBLE)
+
+
 async def test_a_process_that_dies_with_all_its_leases_is_one_incident() -> None:
     """No Pod can be read, and its identity is no Pod's."""
     cluster = Cluster()

@@ -18,6 +18,7 @@ from leases.history.find_incidents import find_incidents, incident_of, open_inci
 from leases.history.indexed_search import HistoryFilter
 from leases.history.insert_incidents import Reviewed
 from leases.history.recorder import Recorder, StateSource
+from leases.history.rows import as_text
 from leases.history.write_batch import let_go
 from leases.history.write_queue import IncidentQueue
 from leases.models import IncidentRecord, RefusedRow
@@ -58,6 +59,28 @@ async def test_an_incident_is_written_after_its_changes_and_marks_them(running, 
     running.record_incidents("a", [Reviewed(OPEN, T0)])
     await until(lambda: causes() == [(Cause.NODE_DOWN, "one")] * 4)
     assert len((await in_thread(lambda: incident_of("a", "one"))).story) == 4
+
+
+async def test_copies_of_changes_have_a_bound_and_each_change_keeps_its_cause(running, monkeypatch):
+    monkeypatch.setattr(insert_incidents, "MAX_STORY", 3)
+    running.record(cluster="a", changes=CHANGES)
+    running.record_incidents("a", [Reviewed(OPEN, T0)])
+    await until(lambda: causes() == [(Cause.NODE_DOWN, "one")] * 4)
+    found = await in_thread(lambda: incident_of("a", "one"))
+    assert (found.changes, len(found.story)) == (4, 3)
+    # An earlier version kept more of them.
+    monkeypatch.setattr(insert_incidents, "MAX_STORY", 2)
+    again = msgspec.structs.replace(OPEN, cause=Cause.DRAIN)
+    running.record_incidents("a", [Reviewed(again, T0)])
+    await until(lambda: causes() == [(Cause.DRAIN, "one")] * 4)
+    found = await in_thread(lambda: incident_of("a", "one"))
+    assert (found.changes, len(found.story)) == (4, 3)
+    assert {one.cause for one in found.story} == {Cause.DRAIN}
+
+
+def test_the_copies_of_one_incident_take_less_than_400_kilobytes():
+    story = tuple(("x" * 64, change) for change in CHANGES * (insert_incidents.MAX_STORY // 4))
+    assert len(as_text(story)) < 400_000
 
 
 async def test_a_better_cause_replaces_the_first_one_everywhere(running):

@@ -50,6 +50,8 @@ def stopped(scene: Scene) -> Verdict | None:
             f"{scene.pod_name} was stopped and did not release {scene.lease}, which was lost at "
             f"{clock(episode.at)}"
         )
+    if not _has_witness(scene):
+        return possible(Cause.GRACEFUL_STOP, sentence, *facts)
     if episode.open and episode.opening is ChangeType.RELEASED and _waits(scene) < VACANT:
         return possible(Cause.GRACEFUL_STOP, sentence, *facts)
     if _same_pod_again(scene):  # stopped, or rolled out: without a revision nothing shows which
@@ -57,6 +59,19 @@ def stopped(scene: Scene) -> Verdict | None:
     if scene.disrupted():
         return possible(Cause.GRACEFUL_STOP, sentence, *facts)
     return likely(Cause.GRACEFUL_STOP, sentence, *facts)
+
+
+def _has_witness(scene: Scene) -> bool:
+    """Whether its release, or anything dated, tells that the Pod went then: that it is not there
+    now is of any time.
+    """
+    if scene.episode.opening is ChangeType.RELEASED:
+        return True
+    since = scene.episode.lost_at - BLUR
+    dates = [one.at for one in (*scene.pod_events, *scene.owner_events)]
+    dates += [one.read_at for one in scene.live]
+    dates += [one.deleted_at for one in scene.live if one.deleted_at is not None]
+    return any(at >= since for at in dates)
 
 
 def _same_pod_again(scene: Scene) -> bool:
@@ -182,7 +197,7 @@ def scaled_down(scene: Scene) -> Verdict | None:
         return likely(Cause.SCALED_DOWN, sentence, *facts)
     if scene.stopped():
         sentence = f"{scene.pod_name} was stopped, and nobody holds {scene.lease} since {since}"
-        conclude = likely if vacant >= NO_POD_MADE else possible
+        conclude = likely if vacant >= NO_POD_MADE and _has_witness(scene) else possible
         return conclude(Cause.SCALED_DOWN, sentence, *_proof(scene))
     return None
 
