@@ -20,7 +20,8 @@ from tests.support.values.edge_values import VALUES
 NOW = datetime(2026, 11, 24, 12, tzinfo=UTC)
 # Each page that shows one of these draws it from its declaration.
 NAMES = {
-    "audit", "history", "holders", "incidents", "leases", "near_misses", "security_log", "stretch",
+    "audit", "history", "holders", "incidents", "leases", "near_misses", "search", "security_log",
+    "stretch",
 }  # fmt: skip
 
 
