@@ -240,15 +240,17 @@ def _row(
         "gap": gap_length(lost, unseen) if lost else "none",
         "gap_is_long": lost - unseen >= LONG_GAP_SECONDS,
         "ended": how_ended(term),
-        "note": ", ".join(_notes(term, now, end, lasted.unwatched)),
+        "note": ", ".join(_notes(term, now, end, lasted.unwatched, blind)),
     }
 
 
-def _notes(term: Term, now: datetime, end: datetime | None, unseen: float) -> Iterator[str]:
+def _notes(
+    term: Term, now: datetime, end: datetime | None, unseen: float, blind: Sequence[Span]
+) -> Iterator[str]:
     if unseen:
         yield f"{age(unseen)} of it not watched"
     if term.gaps:
-        lost = sum(((gap.until or end or now) - gap.since).total_seconds() for gap in term.gaps)
+        lost = sum(held(gap.since, gap.until or end or now, blind).watched for gap in term.gaps)
         yield f"expired and recovered {counted(len(term.gaps), 'time')}, {age(lost)} in all"
     if term.missed:
         yield f"{counted(term.missed, 'change')} of holder not seen"

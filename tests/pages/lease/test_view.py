@@ -156,6 +156,17 @@ def test_no_length_of_a_term_counts_what_nobody_watched(store, operator):
     assert re.search(f"{about} .*(30 m 0 s|29 m 59 s) of it not watched", text_of(response))
 
 
+def test_no_time_that_nobody_watched_counts_as_run_out(store, operator):
+    span = {"cluster": "a", "process": "p", "ended": "stopped"}
+    WatchSpan.objects.create(since=ago(300), until=ago(50), **span)
+    WatchSpan.objects.create(since=ago(30), until=ago(-1), **span)
+    remember(ChangeType.CREATED, 100, holder="cp-1")
+    remember(ChangeType.EXPIRED, 52, holder="cp-1")
+    remember(ChangeType.RECOVERED, 27, holder="cp-1")
+    lasted = "(5 m 0 s|4 m 59 s)"
+    assert re.search(f"and recovered 1 time, {lasted} in all", text_of(operator.get(HOUR)))
+
+
 def test_a_stretch_of_ones_own_is_cut_out_of_the_past(store, operator):
     watched()
     a_story()
