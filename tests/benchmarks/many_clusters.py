@@ -1,7 +1,7 @@
 """Many clusters in one Leaseboard: what they cost while nobody looks, and whether each is exact.
 
 python3 -m tests.benchmarks.many_clusters [--clusters 100] [--leases 13] [--rate 100]
-    [--changes 1] [--faulty 0] [--seconds 60] [--kill-at S]
+    [--changes 8] [--faulty 0] [--seconds 60] [--kill-at S]
 
 Starts one process that plays the Lease APIs of all clusters, of `--leases` Leases each, which
 renew `--rate` times a second and change hands `--changes` times a second, in all clusters together.
@@ -43,7 +43,7 @@ def options(parser: ArgumentParser) -> None:
     parser.add_argument("--clusters", type=int, default=100)
     parser.add_argument("--leases", type=int, default=13, help="of each cluster")
     parser.add_argument("--rate", type=float, default=100, help="renewals a second in all clusters")
-    parser.add_argument("--changes", type=float, default=1, help="a second in all clusters")
+    parser.add_argument("--changes", type=float, default=8, help="a second in all clusters")
     parser.add_argument("--faulty", type=int, default=0, help="clusters that cut their watches")
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--kill-at", type=float, help="kill -9 and start again, S seconds in")
