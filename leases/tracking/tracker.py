@@ -263,7 +263,8 @@ class Tracker:
         """The machine slept since then: events report the past for a while."""
         if self._gate.since is not None:
             self._next.forget()
-            self._stood_still(since, self._clock())
+            self._stood_still(since, now := self._clock())
+            self._wait_for_deadline(now)  # nothing may come from a quiet cluster
 
     def tick(self) -> None:
         """Judge what is due. The timer calls it; while not live it judges nothing."""

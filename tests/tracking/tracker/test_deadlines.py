@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+from datetime import timedelta
+
+import pytest
+
+from leases.tracking import deadlines
 from leases.wire.watch_decoding import Applied, Connected, Disconnected, Listed
 from tests.support.values.leases import after, lease
 from tests.tracking.tracker.conftest import Watched
@@ -86,3 +92,16 @@ async def test_what_ran_out_before_the_watch_broke_was_observed_however_late_we_
     assert {(one.at, one.inferred) for one in expired} == {(after(15), False)}
     recovered = [one.name for one in changes if one.change == "recovered" and one.name != "other"]
     assert sorted(recovered) == sorted(names)
+
+
+async def test_deadlines_are_judged_after_a_sleep_though_nothing_comes(
+    watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(deadlines, "GRACE", timedelta(0))
+    watched.live(lease())
+    watched.at(2)
+    watched.now = after(602)
+    watched.tracker.stood_still(after(2))
+    async with asyncio.timeout(30):
+        while watched.changes != ["created", "expired"]:
+            await asyncio.sleep(0)
