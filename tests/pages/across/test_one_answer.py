@@ -149,9 +149,11 @@ def of_reliability(reader: Client) -> Read:
         for one in items(reader, path):
             name = one["name"]
             of = f"lease:{one['namespace']}/{name}" if name else f"namespace:{one['namespace']}"
-            yield path, ("unheld", of, SPAN), age(one["gap_seconds"])
-            yield path, ("handovers", of, SPAN), str(one["handovers"])
-            yield path, ("failovers", of, SPAN), str(one["failovers"])
+            # Counted once a minute at most: it says up to when.
+            span = f"{one['from']}/{one['until']}"
+            yield path, ("unheld", of, span), age(one["gap_seconds"])
+            yield path, ("handovers", of, span), str(one["handovers"])
+            yield path, ("failovers", of, span), str(one["failovers"])
 
 
 def of_ranking(reader: Client) -> Read:
