@@ -117,6 +117,12 @@ def care_words(care: Care, incident: Incident, now: datetime) -> str:
     return "; ".join(said)
 
 
+def worst_gap(incident: Incident) -> str:
+    """The longest time without a holder: `16 s`; "" where there was none that one can see."""
+    said = age(incident.worst_gap_seconds or 0.0)
+    return "" if said == age(0) else said
+
+
 def incident_line(incident: Incident, now: datetime, care: Care | None = None) -> IncidentLine:
     """Present an incident as of `now`."""
     gap = incident.worst_gap_seconds
@@ -133,7 +139,7 @@ def incident_line(incident: Incident, now: datetime, care: Care | None = None) -
         since=incident.began.timestamp(),
         leases=incident.lease_count,
         hosts=len(incident.hosts),
-        worst="" if not gap else age(gap),
+        worst=worst_gap(incident),
         worst_is_long=gap is not None and gap >= LONG_GAP_SECONDS,
         planned=_PLANNED.get(incident.standing, ""),
         care="" if care is None else care_words(care, incident, now),

@@ -43,7 +43,7 @@ from dashboard.pages.incidents.list import file_name, incident_item
 from dashboard.pages.incidents.markdown import incident_markdown
 from dashboard.parts.change_sentence import author_of, change_line
 from dashboard.parts.formatting import age, day, listed, shortened, when
-from dashboard.parts.incident_line import incident_line, incident_url, visible
+from dashboard.parts.incident_line import incident_line, incident_url, visible, worst_gap
 from dashboard.parts.key_figures import KIND_WORDS
 from leases.domain.change import Change
 from leases.domain.figures import LONG_GAP_SECONDS, Span
@@ -178,7 +178,7 @@ def _facts(one: Incident, affected: Sequence[AffectedLease], as_of: datetime) ->
         "began_day": f"{day(one.began)}, UTC",
         "length": age(((one.ended or as_of) - one.began).total_seconds()),
         "ended": f"at {when(one.ended, one.began)}" if one.ended else "",
-        "gap": age(gap) if gap else "none" if one.ended else "not over",
+        "gap": worst_gap(one) or ("none" if one.ended else "not over"),
         "gap_is_long": gap >= LONG_GAP_SECONDS,
         "gap_of": worst.key.name if worst and gap and abs(longest - gap) < _SAME else "",
         "leases": one.lease_count,

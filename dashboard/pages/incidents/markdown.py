@@ -14,6 +14,7 @@ from dashboard.pages.incidents.evidence import AffectedLease, without_note
 from dashboard.parts.cause_words import CAUSE_MEANINGS, CAUSE_WORDS, SOURCE_WORDS
 from dashboard.parts.change_sentence import sentence
 from dashboard.parts.formatting import age, capitalized, counted, day, fine_clock
+from dashboard.parts.incident_line import worst_gap
 from leases.domain.change import Change
 from leases.domain.incident import Incident
 
@@ -85,7 +86,6 @@ def _facts(incident: Incident, url: str, now: datetime) -> list[str]:
     ended = incident.ended
     length = age(((ended or now) - incident.began).total_seconds())
     cause = f"{capitalized(CAUSE_WORDS[incident.cause])}, {incident.confidence.value}"
-    gap = incident.worst_gap_seconds
     facts = [
         ("Cluster", code(incident.cluster)),
         ("Cause", plain(f"{cause}. {CAUSE_MEANINGS[incident.cause]}")),
@@ -96,7 +96,10 @@ def _facts(incident: Incident, url: str, now: datetime) -> list[str]:
             if ended
             else f"went on up to {_moment(now)}, for {length}",
         ),
-        ("Longest time without a holder", age(gap) if gap else "none" if ended else "not over"),
+        (
+            "Longest time without a holder",
+            worst_gap(incident) or ("none" if ended else "not over"),
+        ),
         ("Leases", f"{incident.lease_count:,}"),
         ("Hosts", _list(incident.hosts)),
         ("Written by", code(incident.writer) if incident.writer else ""),

@@ -66,6 +66,14 @@ def test_a_row_says_when_how_long_why_and_how_sure(store, operator):
     assert 'm-hide gap-long">45 s' in text_of(operator.get(LIST))
 
 
+def test_a_gap_that_nobody_can_see_is_none(store, operator):
+    stored({"id": "brief", "worst_gap_seconds": 0.03})
+    for url in (LIST, f"{LIST}brief/", f"{LIST}brief/?format=markdown"):
+        answer = operator.get(url)
+        assert answer.status_code == 200
+        assert "0.0 s" not in text_of(answer)
+
+
 @pytest.mark.parametrize(
     ("query", "expected"),
     [
