@@ -300,17 +300,26 @@ async def test_a_board_that_starts_anew_goes_on_counting(monkeypatch: pytest.Mon
     assert incident.ended is not None
 
 
-async def test_a_pod_that_is_not_there_afterwards_is_no_witness_of_a_stop() -> None:
+@pytest.mark.parametrize(
+    ("back_at", "cause"), [(None, Cause.SCALED_DOWN), (80.0, Cause.GRACEFUL_STOP)]
+)
+async def test_a_pod_that_is_not_there_afterwards_is_no_witness_of_a_stop(
+    back_at: float | None, cause: Cause
+) -> None:
     """Nothing dated tells of it: whoever froze it may have had no Pod at all."""
     cluster = Cluster()
     board = Board(cluster, 0.0, answers=no_pod)
     board.connect()
     board.until(60)
     cluster.holders[3].silent = 10_000.0
+    if back_at is not None:
+        board.until(back_at)
+        cluster.holders[3].silent = -1.0
+        cluster.move(3, pod(3, "z7xk"), back_at)
     board.until(300)
     board.stop()
     (incident,) = board.incidents
-    assert (incident.cause, incident.confidence) == (Cause.SCALED_DOWN, Confidence.POSSIBLE)
+    assert (incident.cause, incident.confidence) == (cause, Confidence.POSSIBLE)
 
 
 async def test_a_process_that_dies_with_all_its_leases_is_one_incident() -> None:
