@@ -4,7 +4,7 @@ Stateful, but without clock and IO: the caller passes `now` and looks up the que
 """
 
 import heapq
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
 from itertools import count
 
@@ -36,7 +36,7 @@ from leases.domain.cause.rules.writes import by_hand, deleted, preferred, wrong_
 from leases.domain.cause.scene import Group, Judged, Scene, Verdict, clock, possible, seen
 from leases.domain.cause.unwatched import told, unwatched_time
 from leases.domain.change import ChangeType
-from leases.domain.incident import Cause, Confidence, Incident, Source
+from leases.domain.incident import Cause, Confidence, Incident, Source, Standing
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.watched_times import Connection, MissedTime
@@ -114,6 +114,13 @@ def _is_lost_heartbeat(episode: Episode) -> bool:
     return episode.kind is Kind.HEARTBEAT and episode.opening is ChangeType.EXPIRED
 
 
+def _overrunning(episodes: Iterable[Episode]) -> Iterator[tuple[Episode, datetime]]:
+    """Yield those whose Lease waits for a holder, and when that takes too long."""
+    for one in episodes:
+        if one.ended_at is None and (at := one.overruns_at) is not None:
+            yield one, at
+
+
 class Casebook:
     def __init__(self, cluster: str, *, hosted: bool = False) -> None:
         """`hosted`: the cluster is the Lease API of this very process."""
@@ -155,7 +162,7 @@ class Casebook:
             if episode.kind is Kind.HEARTBEAT and not episode.open:
                 self._node_came_back(episode, change.observed_at)
             return
-        if self._crowd.takes(clue) or self._going_on.takes(clue):
+        if self._crowd.takes(clue, self._known.breaks) or self._going_on.takes(clue):
             self._dirty = self._crowd_is_new = True
             return
         if self._crowd.begins(clue, MAX_LISTED):
@@ -378,7 +385,12 @@ class Casebook:
                 self._crowd = Crowd(crowd.heartbeats)
                 self._crowd.listed = crowd.listed
             self._settle(episodes, incident)
-        return [] if incident == known else [incident]
+        if incident == known:
+            return []
+        if incident.standing is Standing.PLANNED and not settled:
+            for one, at in _overrunning(episodes):
+                self._look_again(one, at)
+        return [incident]
 
     def _withdraw(self, numbers: set[str], groups: list[Group]) -> list[Incident]:
         """Withdraw incidents whose episodes belong to another one now."""
@@ -406,8 +418,7 @@ class Casebook:
         self._spent.pop(incident.id, None)
         still_open = {one.key for one in episodes if one.ended_at is None}
         if still_open or (incident.unlisted is not None and incident.unlisted.without):
-            lasts = (one.overruns_at for one in episodes if one.ended_at is None)
-            overruns_at = min((at for at in lasts if at is not None), default=None)
+            overruns_at = min((at for _, at in _overrunning(episodes)), default=None)
             self._going_on.keep(incident, still_open, overruns_at)
 
     def _drop(self, episode: Episode) -> None:

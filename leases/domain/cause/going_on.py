@@ -7,7 +7,7 @@ import msgspec
 
 from leases.domain.cause.clue import Clue, contender
 from leases.domain.cause.facts import Knowledge
-from leases.domain.cause.node_groups import GOES_ON, one_more
+from leases.domain.cause.node_groups import GOES_ON, blind_times, one_more
 from leases.domain.change import Change, ChangeType
 from leases.domain.figures import watched_gap
 from leases.domain.incident import Cause, Incident, Member, Standing
@@ -103,7 +103,7 @@ class GoingOn:
         return True
 
     def _worst_gap(self, incident: Incident, change: Change) -> float | None:
-        blind = [(one.since, one.until or change.at) for one in self._known.breaks]
+        blind = blind_times(self._known.breaks, change.at)
         return max(incident.worst_gap_seconds or 0.0, watched_gap(change, blind) or 0.0) or None
 
     def _takes_unlisted(self, clue: Clue) -> bool:

@@ -15,6 +15,7 @@ from leases.domain.cause.facts import Break
 from leases.domain.cause.node_groups import (
     NO_CROWD,
     Crowd,
+    blind_times,
     cut_off_nodes,
     dead_nodes,
     drains,
@@ -328,10 +329,10 @@ def _overran(episode: Episode, now: datetime) -> bool:
     """Whether its Lease had no holder for longer than its duration; nobody waits for a lock."""
     if episode.kind is Kind.LOCK:
         return False
-    gap = episode.gap_seconds or 0.0
-    if episode.ended_at is None:
-        gap = max(gap, (now - episode.at).total_seconds())
-    return gap > episode.duration
+    overruns_at = episode.overruns_at
+    if episode.ended_at is None and overruns_at is not None and overruns_at <= now:
+        return True
+    return (episode.gap_seconds or 0.0) > episode.duration
 
 
 def with_the_crowd(groups: list[Group], crowd: Crowd) -> Group | None:
@@ -363,11 +364,11 @@ def incident_of(
     ended = [one.ended_at for one in episodes]
     if verdict.cause is Cause.FLAPPING:
         ended = [_flapped_until(clues[-1].change.at, ended, breaks, settled=settled)]
-    blind = [(one.since, one.until or now) for one in breaks]
+    blind = blind_times(breaks, now)
     gaps = [gap for clue in clues if (gap := watched_gap(clue.change, blind))]
     unlisted = None if crowd is None else crowd.unlisted
     if crowd is not None and unlisted is not None:
-        gaps += [crowd.worst_gap_seconds] if crowd.worst_gap_seconds else []
+        gaps += [gap] if (gap := crowd.worst_gap(blind)) else []
         ended.append(None if unlisted.without else unlisted.until)
     evidence = verdict.evidence or (Evidence(verdict.sentence, Source.LEASES),)
     return Incident(

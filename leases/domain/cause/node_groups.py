@@ -1,12 +1,13 @@
 """Group what one dead node, or several, took with them, and what a drain moved."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 
 from msgspec.structs import replace
 
 from leases.domain.cause.clue import Clue
+from leases.domain.cause.facts import Break
 from leases.domain.cause.scene import (
     Group,
     Judged,
@@ -18,7 +19,8 @@ from leases.domain.cause.scene import (
     some,
     span,
 )
-from leases.domain.change import ChangeType
+from leases.domain.change import Change, ChangeType
+from leases.domain.figures import Span, watched_gap
 from leases.domain.incident import Cause, Confidence, Evidence, Source, Unlisted
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
@@ -51,7 +53,8 @@ class Crowd:
         self.heartbeats = heartbeats  # that the cluster has
         self.listed = 0  # episodes of heartbeats that ran out and are listed
         self.changed_at = datetime.min.replace(tzinfo=UTC)  # our clock
-        self.worst_gap_seconds = 0.0
+        self._worst: Change | None = None  # ended the longest time without a holder
+        self._worst_seconds = 0.0
         self.names: dict[ObjectName, bool] = {}  # whether nobody holds it
         self.unlisted: Unlisted | None = None
 
@@ -65,18 +68,25 @@ class Crowd:
         ran_out = change.change is ChangeType.EXPIRED and change.kind is Kind.HEARTBEAT
         return ran_out and self.listed >= most
 
-    def takes(self, clue: Clue) -> bool:
+    def takes(self, clue: Clue, breaks: Iterable[Break]) -> bool:
         """Add how one of them goes on. Returns whether it is any."""
-        if clue.change.change not in GOES_ON or not self.names.get(clue.key):
+        change = clue.change
+        if change.change not in GOES_ON or not self.names.get(clue.key):
             return False
         self.add(clue)
+        seconds = watched_gap(change, blind_times(breaks, change.at)) or 0.0
+        if seconds > self._worst_seconds:
+            self._worst, self._worst_seconds = change, seconds
         return True
+
+    def worst_gap(self, blind: Sequence[Span]) -> float | None:
+        """Return the longest watched time without a holder: more may be known of it by now."""
+        return None if self._worst is None else watched_gap(self._worst, blind)
 
     def add(self, clue: Clue) -> None:
         change = clue.change
         self.names[clue.key] = is_open = change.change is ChangeType.EXPIRED
         self.changed_at = change.observed_at
-        self.worst_gap_seconds = max(self.worst_gap_seconds, change.gap_seconds or 0.0)
         known = self.unlisted or Unlisted(change.at, change.at, 0, 0, 0)
         self.unlisted = one_more(known, change.at, leases=self.number, opened=1 if is_open else -1)
 
@@ -91,6 +101,10 @@ class Crowd:
         """Return how many belong to a group with these heartbeats, the one that has most: or 0."""
         lost = sum(one.episode.opening is ChangeType.EXPIRED for one in hearts)
         return self.number if 2 * lost > self.listed else 0
+
+
+def blind_times(breaks: Iterable[Break], now: datetime) -> list[Span]:
+    return [(one.since, one.until or now) for one in breaks]
 
 
 def one_more(known: Unlisted, at: datetime, *, leases: int, opened: int) -> Unlisted:

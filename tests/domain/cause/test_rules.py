@@ -215,6 +215,16 @@ def test_a_holder_that_a_person_wrote_and_nobody_renewed_did_not_stop_renewing()
     assert incident.cause is Cause.CRASH
 
 
+def test_what_a_person_wrote_overran_as_soon_as_nobody_held_it_for_its_duration() -> None:
+    made = _made(lease("demo", renewed=1, acquired=1, duration=3, version=2), (4.5, None))
+    book = _book(_written(made, "kubectl-create", 0))
+    told = {at: one for at in range(5, 12) for one in book.review(after(at))}
+    assert {at: one.standing for at, one in told.items()} == {
+        5: Standing.PLANNED,
+        7: Standing.OVERRAN,
+    }
+
+
 def test_writes_by_kubectl_apply_are_a_persons() -> None:
     writes = [
         (float(at), lease(holder, renewed=at, acquired=at, version=at))

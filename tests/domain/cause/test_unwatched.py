@@ -7,9 +7,10 @@ from datetime import datetime
 
 import pytest
 
-from leases.domain.cause import casebook
+from leases.domain.cause import casebook, node_groups
 from leases.domain.cause.facts import Fact, PodFact, Question, RefusedSource
 from leases.domain.change import ChangeType, identity
+from leases.domain.figures import watched_gap
 from leases.domain.incident import Cause, Confidence, Incident, Source
 from leases.domain.phase import samples
 from tests.support.pauses import ELECTIONS, NODES, Board, Cluster, pod, watching
@@ -253,9 +254,10 @@ async def test_nodes_that_fall_silent_together_while_others_go_on_did_not_die() 
     assert incident.sentence.startswith("19 of 20 heartbeats stopped within ")
 
 
-@pytest.mark.parametrize("back_at", [140.0, 400.0])  # while it may change, and long after
+# While it may change, also after a time that nobody watched, and long after.
+@pytest.mark.parametrize(("back_at", "cut"), [(140.0, None), (190.0, 160.0), (400.0, None)])
 async def test_more_than_are_listed_are_counted(
-    back_at: float, monkeypatch: pytest.MonkeyPatch
+    back_at: float, cut: float | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(casebook, "MAX_LISTED", 6)
     cluster = Cluster()
@@ -265,6 +267,13 @@ async def test_more_than_are_listed_are_counted(
     board.until(130)
     (incident,) = board.incidents
     assert (incident.ended, incident.unlisted and incident.unlisted.without) == (None, 13)
+    for one in cluster.holders[ELECTIONS : ELECTIONS + 6]:
+        one.silent -= 20  # what is not listed comes back last
+    if cut is not None:
+        board.until(cut)
+        board.cut()
+        board.until(cut + 8)
+        board.connect()
     board.until(back_at + 190)
     board.stop()
     (incident,) = across(board, 58)
@@ -275,7 +284,10 @@ async def test_more_than_are_listed_are_counted(
     losses = board.losses(58)
     assert incident.change_count == len(losses) == 2 * (NODES - 1)
     assert incident.ended == max(one.at for one in losses)
-    assert incident.worst_gap_seconds == max(one.gap_seconds or 0 for one in losses)
+    breaks = board.casebook.breaks
+    assert bool(cut) == any(after(100) < one.since < after(200) for one in breaks)
+    blind = node_groups.blind_times(breaks, after(board.now))
+    assert incident.worst_gap_seconds == max(watched_gap(one, blind) or 0 for one in losses)
     listed = {one.identity for one in incident.members}
     assert incident.unlisted is not None
     assert all(
