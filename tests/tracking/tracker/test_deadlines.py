@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 
+from leases.domain.steady_clock import Jump
 from leases.tracking import deadlines
 from leases.wire.watch_decoding import Applied, Connected, Disconnected, Listed
 from tests.support.values.leases import after, lease
@@ -105,3 +106,39 @@ async def test_deadlines_are_judged_after_a_sleep_though_nothing_comes(
     async with asyncio.timeout(30):
         while watched.changes != ["created", "expired"]:
             await asyncio.sleep(0)
+
+
+async def test_an_event_that_comes_before_the_late_check_is_of_the_past(watched: Watched) -> None:
+    watched.live(lease())
+    watched.renew(2, 2)
+    watched.now = after(602)  # the process stood still, and its timer has not run yet
+    watched.tracker.handle(
+        Applied(lease("b", acquired=300, renewed=601, version=40, transitions=1))
+    )
+    expired, taken_over = [one for update in watched.updates for one in update.changes][1:]
+    assert (expired.change, expired.at, expired.inferred) == ("expired", after(17), True)
+    assert (taken_over.change, taken_over.at) == ("taken_over", after(300))
+
+
+async def test_the_delay_of_events_is_measured_anew_after_a_clock_jump(watched: Watched) -> None:
+    watched.live(lease())
+    for version, second in enumerate(range(2, 22, 2), start=2):
+        watched.renew(second, version)
+    watched.tracker.flush()
+    assert watched.store.connection.behind_seconds == 0
+    jump = Jump(watched.now, after(3620))
+    watched.now = jump.after
+    watched.tracker.clock_jumped(jump)
+    watched.tracker.handle(Applied(lease(renewed=20.5, version=20)))
+    watched.tracker.flush()
+    assert watched.store.connection.behind_seconds == 3620 - 20.5
+
+
+async def test_a_watch_that_stops_tells_the_renewals_that_it_had_collected(
+    watched: Watched,
+) -> None:
+    watched.live(lease())
+    watched.renew(2, 2)
+    assert not any(update.renewed for update in watched.updates)
+    watched.tracker.stop()
+    assert watched.updates[-1].renewed == (lease().key,)
