@@ -152,8 +152,8 @@ MAX_SHAPES = 48
 class Shape(msgspec.Struct, frozen=True, kw_only=True):
     """A term, a gap, or a band of `changes` merged changes; x and width in percent.
 
-    `edge`: it begins here. `narrow`: it is drawn as a mark of a few pixels. A band has `gaps` gaps
-    with `gap_seconds` without a holder.
+    `edge`: it begins here. `narrow`: it is drawn as a mark of a few pixels. Nobody held it in
+    the times of `lost` in a band.
     """
 
     x: float
@@ -163,8 +163,7 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True):
     term: Term | None = None
     gap: Gap | None = None
     changes: int = 0
-    gaps: int = 0
-    gap_seconds: float = 0.0
+    lost: tuple[tuple[datetime, datetime], ...] = ()
     holders: tuple[str, ...] = ()
     edge: bool = False
     narrow: bool = False
@@ -286,7 +285,6 @@ def _shape(placed: _Placed) -> Shape:
 def _band(group: Sequence[_Placed], scale: Scale) -> Shape:
     run = [one.piece for one in group]
     x, end = group[0].x, group[-1].end
-    gaps = [piece for piece in run if piece.gap is not None]
     holders = dict.fromkeys(piece.term.holder for piece in run if piece.term is not None)
     return Shape(
         x=percent(x),
@@ -294,8 +292,7 @@ def _band(group: Sequence[_Placed], scale: Scale) -> Shape:
         since=run[0].since,
         until=run[-1].until,
         changes=_changes(run, scale.since),
-        gaps=len(gaps),
-        gap_seconds=sum(piece.seconds for piece in gaps),
+        lost=tuple((piece.since, piece.until) for piece in run if piece.gap is not None),
         holders=tuple(holders),
     )
 

@@ -1,19 +1,20 @@
 """The label and the tooltip of each shape on a lane."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import pairwise
 
 import msgspec
 
 from dashboard.charts.lanes import LaneMark, Shape, fit, fit_around, marks
-from dashboard.charts.time_axis import Scale
+from dashboard.charts.time_axis import Scale, percent
 from dashboard.parts.formatting import age, counted, gap_length, listed, when
 from dashboard.parts.names import HUES, HolderView, holder_view
 from leases.domain.change import Change, ChangeType
-from leases.domain.figures import LONG_GAP_SECONDS, Span, held, watched_seconds
+from leases.domain.figures import LONG_GAP_SECONDS, Span, held, watched_seconds, without
 from leases.domain.terms import Gap, Life, Term
 
+WHOLLY = ((0.0, 100.0),)  # watched
 MARKS = {"edit": "edited here", "reconfigured": "reconfigured"}
 _ENDED = {
     ChangeType.EXPIRED: "it expired",
@@ -46,6 +47,7 @@ class ShapeView(msgspec.Struct, frozen=True, kw_only=True):
     narrow: bool
     bad: bool
     changes: int
+    watched: tuple[tuple[float, float], ...] = ()  # x and width of the parts of a gap, in percent
     vacant: float = 0.0  # when a gap's last holder was no longer named; 0: it still was
     url: str = ""  # of the stretch that shows a band's changes
 
@@ -120,6 +122,7 @@ def _shape_view(
     blind: Sequence[Span],
 ) -> ShapeView:
     holder = holder_view(shape.term.holder) if shape.term else None
+    watched = tuple(_watched(shape, blind)) if shape.gap else ()
     return ShapeView(
         what="term" if shape.term else "gap" if shape.gap else "band",
         x=shape.x,
@@ -132,8 +135,9 @@ def _shape_view(
         title=_title(shape, holder, now, end, blind),
         edge=shape.edge,
         narrow=shape.narrow,
-        bad=_is_bad(shape.gap, end or now, blind) or shape.gap_seconds >= LONG_GAP_SECONDS,
+        bad=bool(watched) or watched_seconds(shape.lost, blind) >= LONG_GAP_SECONDS,
         changes=shape.changes,
+        watched=watched,
         vacant=shape.gap.vacant_since.timestamp() if shape.gap and shape.gap.vacant_since else 0.0,
         url=zoom(shape.since, shape.until) if shape.changes else "",
     )
@@ -167,9 +171,12 @@ def _label(shape: Shape, holder: HolderView | None) -> str:
     return long if long and "…" not in long else fit(str(shape.changes), "", shape.width)
 
 
-def _is_bad(gap: Gap | None, end: datetime, blind: Sequence[Span]) -> bool:
-    """Whether somebody watched at least a part of a gap."""
-    return gap is not None and unwatched_in(gap, end, blind) < gap_seconds(gap, end)
+def _watched(shape: Shape, blind: Sequence[Span]) -> Iterator[tuple[float, float]]:
+    """Yield the parts of a gap that somebody watched: only these are trouble."""
+    scale = Scale(shape.since, shape.until)
+    for since, until in without((shape.since, shape.until), blind):
+        x = scale.x(since)
+        yield percent(x), percent(scale.x(until) - x)
 
 
 def gap_seconds(gap: Gap, end: datetime) -> float:
@@ -193,7 +200,7 @@ def _title(
         return term_title(shape.term, holder, now, end, blind)
     if shape.gap is not None:
         return gap_title(shape.gap, now, end, blind)
-    return band_title(shape, now)
+    return band_title(shape, now, blind)
 
 
 def until_when(until: datetime | None, now: datetime, end: datetime | None) -> str:
@@ -244,10 +251,11 @@ def gap_title(
     return f"No holder for {length}{still}, from {when(gap.since, now)}{why}"
 
 
-def band_title(shape: Shape, now: datetime) -> str:
+def band_title(shape: Shape, now: datetime, blind: Sequence[Span] = ()) -> str:
     """`27 changes among cp-1 and cp-2, 03:12:22 to 03:14:01, 12 s of it without a holder`."""
     span = f"{when(shape.since, now)} to {when(shape.until, now)}"
-    lost = f", {age(shape.gap_seconds)} of it without a holder" if shape.gap_seconds else ""
+    seconds = watched_seconds(shape.lost, blind)
+    lost = f", {age(seconds)} of it without a holder" if seconds else ""
     names = f" {among(shape)}" if shape.holders else ""
     return f"{counted(shape.changes, 'change')}{names}, {span}{lost}"
 

@@ -10,13 +10,12 @@ from html import escape
 from django import template
 from django.utils.safestring import SafeString
 
-from dashboard.parts.lane_labels import ShapeView
+from dashboard.parts.lane_labels import WHOLLY, ShapeView
 
 register = template.Library()
 
 _EDGE = '<rect class="edge" width="3" height="100%"/>'
-_HATCH = '<rect class="gap-fill" fill="url(#hatch)" width="100%" height="100%"/>'
-_MARK = '<rect class="gap-mark" width="4" height="100%" rx="1"/>'
+_FOG = '<rect class="fog" fill="url(#fog)" width="100%" height="100%"/>'
 _LOST = '<rect class="lost" y="19" width="100%" height="3"/>'
 
 
@@ -38,7 +37,7 @@ def _drawn(shape: ShapeView) -> str:
     if shape.what == "gap":
         return (
             f'<svg class="gap" {_place(shape, 4, 26)} data-gap="{shape.vacant or ""}">'
-            f"<title>{escape(shape.title)}</title>{_MARK if shape.narrow else _HATCH}</svg>"
+            f"<title>{escape(shape.title)}</title>{_gap(shape)}</svg>"
         )
     band = (
         f'<svg class="band{" bad" if shape.bad else ""}" {_place(shape, 6, 22)}'
@@ -47,6 +46,18 @@ def _drawn(shape: ShapeView) -> str:
         f"{_LOST if shape.bad else ''}{_text(shape, '50%')}</svg>"
     )
     return _zooming(shape, band) if shape.url else band
+
+
+def _gap(shape: ShapeView) -> str:
+    """What nobody watched of a gap is hatched like all unwatched time; the rest is trouble."""
+    if shape.narrow:
+        css = "gap-mark" if shape.bad else "gap-mark unseen"
+        return f'<rect class="{css}" width="4" height="100%" rx="1"/>'
+    parts = [
+        f'<rect class="gap-fill" fill="url(#hatch)" x="{x}%" width="{width}%" height="100%"/>'
+        for x, width in shape.watched
+    ]
+    return "".join(parts if shape.watched == WHOLLY else [_FOG, *parts])
 
 
 def _zooming(shape: ShapeView, band: str) -> str:

@@ -474,14 +474,14 @@ def needed(
         for vacant in _clipped([(gap.vacant_since, None)], span)
         for part in _clipped(may_be_vacant, vacant)
     ]
-    return [part for span in whole for part in _without(span, sorted(marked))], [*marked, *rest]
+    return [part for span in whole for part in without(span, sorted(marked))], [*marked, *rest]
 
 
-def _without(span: Span, parts: Sequence[Span]) -> Iterable[Span]:
+def without(span: Span, parts: Sequence[Span]) -> Iterable[Span]:
     """Yield what is left of a span without these parts of it, which are in order."""
     since, until = span
-    for start, end in parts:
-        if since < start < until:
+    for start, end in _clipped(parts, span):
+        if since < start:
             yield since, start
         since = max(since, end)
     if since < until:

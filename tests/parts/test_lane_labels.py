@@ -74,3 +74,32 @@ def test_labels_keep_what_differs_between_neighbours() -> None:
     labels = [view.label for view in drawn(*middle, every=500)]
     assert len(set(labels)) == 3
     assert "b1" in labels[1]
+
+
+def test_what_nobody_watched_of_a_gap_is_not_red() -> None:
+    """A gap of half an hour, one that nobody watched, and a band of many short ones."""
+    steps: list[tuple[float, ChangeType, str | None]] = [
+        (0, ChangeType.CREATED, "a"), (600, ChangeType.RELEASED, None),
+        (1200, ChangeType.ACQUIRED, "b"), (1800, ChangeType.RELEASED, None),
+        (2400, ChangeType.ACQUIRED, "a"), (3000, ChangeType.RELEASED, None),
+        (3005, ChangeType.ACQUIRED, "b"),
+    ]  # fmt: skip
+    for at in (3200, 3224, 3248):
+        steps += [(at, ChangeType.RELEASED, None), (at + 12, ChangeType.ACQUIRED, "b")]
+    life = fold([story.change_at(*step) for step in steps])
+    blind = [(after(900), after(1050)), (after(1800), after(2400)), (after(2999), after(3300))]
+    views = shape_views(shapes(life, HOUR), after(3600), zoom=lambda *_: "", blind=blind)
+    gaps = [view for view in views if view.what == "gap"]
+    assert [view.watched for view in gaps] == [((0, 50), (75, 25)), (), ()]
+    assert [view.bad for view in gaps] == [True, False, False]
+    assert [view.narrow for view in gaps] == [False, False, True]
+    (band,) = [view for view in views if view.what == "band"]
+    assert (band.bad, "without a holder" in band.title) == (False, False)
+    partly, unseen, mark = [lane_shapes([view]) for view in gaps]
+    assert "url(#fog)" in partly
+    assert 'fill="url(#hatch)" x="0.0%" width="50.0%"' in partly
+    assert "url(#hatch)" not in unseen
+    assert 'class="gap-mark unseen"' in mark
+    seen = shape_views(shapes(life, HOUR), after(3600), zoom=lambda *_: "")
+    assert all(view.bad for view in seen if view.what != "term")
+    assert all("url(#fog)" not in lane_shapes([view]) for view in seen)

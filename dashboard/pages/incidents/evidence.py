@@ -323,7 +323,10 @@ def scale_of(incident: Incident, story: Sequence[Change], now: datetime) -> Scal
 
 
 def lane_chart(
-    incident: Incident, affected: Sequence[AffectedLease], now: datetime
+    incident: Incident,
+    affected: Sequence[AffectedLease],
+    now: datetime,
+    blind: Sequence[Span] = (),
 ) -> dict[str, Any]:
     """The lanes of the Leases that were worst off, their axis, and the incident's stretch."""
     scale = scale_of(incident, [change for one in affected for change in one.changes], now)
@@ -334,7 +337,7 @@ def lane_chart(
         "ticks": ticks(scale, most=7),
         "x": percent(begins),
         "width": percent(max(0.3, ends - begins)),
-        "lanes": [_lane(incident.cluster, one, scale, now) for one in shown],
+        "lanes": [_lane(incident.cluster, one, scale, now, blind) for one in shown],
         "more": len(affected) - len(shown),
         "length": span_of(timedelta(seconds=int(scale.length.total_seconds()))),
         "cut": scale.until < (incident.ended or now),
@@ -365,7 +368,9 @@ def _gap_began(change: Change) -> datetime:
     return change.at - timedelta(seconds=change.gap_seconds or 0.0)
 
 
-def _lane(cluster: str, one: AffectedLease, scale: Scale, now: datetime) -> dict[str, Any]:
+def _lane(
+    cluster: str, one: AffectedLease, scale: Scale, now: datetime, blind: Sequence[Span]
+) -> dict[str, Any]:
     """As timeline/_lane.html needs it."""
     life = life_of(one.changes, scale.since)
     drawn = shapes(life, scale, most=SHAPES)
@@ -382,7 +387,7 @@ def _lane(cluster: str, one: AffectedLease, scale: Scale, now: datetime) -> dict
         "kind": one.changes[0].kind.value,
         "dot": {"css": css, "icon": icon, "title": f"{word} at {when(scale.until, now)}"},
         "before": "unknown",
-        "shapes": shape_views(drawn, now, zoom=lambda *_: "", end=scale.until),
+        "shapes": shape_views(drawn, now, zoom=lambda *_: "", end=scale.until, blind=blind),
         "marks": lane_marks(life, (), scale, now),
         "role": "img",
         "says": f"{one.key}: {counted(len(one.changes), 'change')}, {one.lost_words}.",

@@ -101,8 +101,9 @@ def story_context(
     """`as_of`: up to when the cluster is known; an incident that goes on does so until then."""
     one = stored.incident
     care = outbox.care(one.cluster, [one.id])
-    affected = _affected(stored, as_of)
-    chart = lane_chart(one, affected, as_of)
+    blind = _blind(stored, as_of)
+    affected = affected_leases(one, stored.story, as_of, blind)
+    chart = lane_chart(one, affected, as_of, blind)
     evidence = evidence_lines(one, stored.story)
     return {
         "line": incident_line(one, as_of, care),
@@ -150,14 +151,14 @@ def _tables(
     }
 
 
-def _affected(stored: find_incidents.StoredIncident, as_of: datetime) -> list[AffectedLease]:
+def _blind(stored: find_incidents.StoredIncident, as_of: datetime) -> Sequence[Span]:
+    """The times of an incident that nobody watched."""
     one, story = stored.incident, stored.story
     gaps = (timedelta(seconds=change.gap_seconds or 0.0) for change in story)
     earliest = min([one.began, *(x.at - gap for x, gap in zip(story, gaps, strict=True))])
-    blind: Sequence[Span] = ()
-    if watched_since(one.cluster) is not None:  # else nobody noted when it was watched
-        blind = blind_between(one.cluster, since=earliest, until=one.ended or as_of, now=as_of)
-    return affected_leases(one, story, as_of, blind)
+    if watched_since(one.cluster) is None:  # nobody noted when it was watched
+        return ()
+    return blind_between(one.cluster, since=earliest, until=one.ended or as_of, now=as_of)
 
 
 def _bare(change: Change) -> Change:
@@ -286,7 +287,7 @@ def _markdown(
     as_of = request.cluster.as_of(now)
     text = incident_markdown(
         one,
-        _affected(stored, as_of),
+        affected_leases(stored.incident, stored.story, as_of, _blind(stored, as_of)),
         stored.story,
         notes,
         url=request.build_absolute_uri(incident_url(one.cluster, one.id)),

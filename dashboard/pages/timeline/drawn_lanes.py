@@ -238,13 +238,14 @@ def _words(
     whole = shape.gap or (None if cut else shape.term)
     since = whole.since if whole else shape.since
     until = whole.until if whole else shape.until
-    length = age(((until or end or now) - since).total_seconds())
+    bad, length = False, age(((until or end or now) - since).total_seconds())
     if shape.term is not None:
         holder, note = shown_holder(shape.term.holder), lane_labels.how_ended(shape.term)
     elif shape.gap is not None:
         holder, note = "no holder", ""
+        lost = lane_labels.gap_seconds(shape.gap, end or now)
         unseen = lane_labels.unwatched_in(shape.gap, end or now, blind)
-        length = gap_length(lane_labels.gap_seconds(shape.gap, end or now), unseen)
+        bad, length = unseen < lost, gap_length(lost, unseen)
     else:
         holder, note = counted(shape.changes, "change"), lane_labels.among(shape)
     return {
@@ -253,7 +254,7 @@ def _words(
         "until": lane_labels.until_when(until, now, end),
         "length": length,
         "note": note,
-        "bad": shape.gap is not None,
+        "bad": bad,
         "zoom_url": zoom(shape.since, shape.until) if shape.changes else "",
     }
 
