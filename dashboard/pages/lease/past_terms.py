@@ -228,6 +228,7 @@ def _row(
     blind = past.blind_terms
     lost = gap_seconds(gap, now) if gap else 0.0
     unseen = unwatched_in(gap, now, blind) if gap else 0.0
+    length, _, unwatched = gap_length(lost, unseen).partition(", ")
     begun = when(term.since, now)
     lasted = held(term.since, term.until or end or now, blind)
     return {
@@ -237,7 +238,8 @@ def _row(
         "until": until_when(term.until, now, end),
         "held": (None if term.until else past.present) or HeldView.of(lasted),
         "goes_on": not (term.until or end),
-        "gap": gap_length(lost, unseen) if lost else "none",
+        "gap": length if lost else "none",
+        "gap_unseen": unwatched.replace(" of it", ""),
         "gap_is_long": lost - unseen >= LONG_GAP_SECONDS,
         "ended": how_ended(term),
         "note": ", ".join(_notes(term, now, end, lasted.unwatched, blind)),

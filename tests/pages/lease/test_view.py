@@ -310,11 +310,16 @@ def test_a_gap_that_nobody_watched_is_at_most_so_long_and_no_trouble(store, oper
     WatchSpan.objects.create(cluster="a", process="q", since=ago(9), until=ago(-1))
     html = html_of(operator.get(HOUR))
     assert re.search(r"at most 2 m 0 s, 1 m (29|30) s of it not watched", html)
+    assert re.search(
+        r"<span[^>]*>at most 2 m 0 s</span><small class=.faint.>1 m (29|30) s not w", html
+    )
+    assert html.count('class="gap-fill"') == 2  # of this one and of one that was watched
     assert figures(operator.get(HOUR))["Without a holder"] in ("1 m 29 s", "1 m 30 s")
     WatchSpan.objects.filter(process="p").update(until=ago(12.5))
     html = html_of(operator.get(HOUR))
     assert "at most 2 m 0 s, none of it watched" in html
-    assert 'num m-hide gap-long">at most' not in html
+    assert '<span>at most 2 m 0 s</span><small class="faint">none watched</small>' in html
+    assert html.count('class="gap-fill"') == 1
     assert figures(operator.get(HOUR))["Without a holder"] in ("59 s", "1 m 0 s")
 
 
