@@ -207,6 +207,7 @@ class ClusterState:
         if not only_renewed(row.tracked.lasting.lease, lease):
             return False
         self.rows.set_fingerprint(row, fingerprint)
+        row.remembered = False
         return self.renew(row, version, claimed, now)
 
     def renew(self, row: Row, version: int, claimed: datetime, now: datetime) -> bool:
@@ -393,7 +394,7 @@ class ClusterState:
             return False
         tracked, change = known.replace(abandoned=True), None
         if turn is not None:
-            unseen_since = self.blind_times.unseen_since(known, now)
+            unseen_since = self.blind_times.unseen_since(known, now, remembered=row.remembered)
             tracked, change = turned(self.cluster, known, now, by=by, unseen_since=unseen_since)
         self.rows.put(row, tracked)
         step.redraw[row.key] = None
@@ -406,7 +407,7 @@ class ClusterState:
     def _turn_observed(self, row: Row, seen: Observation, step: Step) -> None:
         """Change what was due before we lost sight: many that are due at once are judged late."""
         until, since = self.blind_times.known_until, seen.since
-        if until is None or since is None or row.armed is None:
+        if row.remembered or until is None or since is None or row.armed is None:
             return
         by = min(until, since)
         if row.armed <= by:

@@ -165,11 +165,14 @@ class BlindTimes:
         since = _later(self.known_until, newest, now)
         return Observation(now=now, since=since, inferred=True, listed=True, remembered=remembered)
 
-    def unseen_since(self, known: Tracked, now: datetime) -> datetime | None:
+    def unseen_since(
+        self, known: Tracked, now: datetime, *, remembered: bool = False
+    ) -> datetime | None:
         """Return the start of the blind time in which a Lease expired; None: it was observed.
 
-        It was observed if it ran out before we lost sight, however late we judge it. It was not if
-        the wall clock jumped since the renewal.
+        It was observed if it ran out before we lost sight, however late we judge it: unless it is
+        remembered from an earlier run, which does not store every renewal. It was not if the wall
+        clock jumped since the renewal.
         """
         blind = self._blind
         if self.behind is not None and now - self.behind > BRIEF:
@@ -179,7 +182,8 @@ class BlindTimes:
         if runs_out is None:
             return None
         lost = None if blind is None else blind[0]
-        if blind is None or runs_out > blind[1] or (lost is not None and runs_out <= lost):
+        in_sight = lost is not None and runs_out <= lost and not remembered
+        if blind is None or runs_out > blind[1] or in_sight:
             return min(self._jumped, runs_out) if self._jumped is not None and across else None
         since = lost or known.lease.metadata.creation_timestamp or runs_out
         return min(since, runs_out)
