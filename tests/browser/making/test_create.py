@@ -16,7 +16,7 @@ def test_a_lease_is_previewed_and_created(visit: Open, api: LeaseApi, scripts: b
     name = f"made-{'with' if scripts else 'without'}-scripts"
     page = visit("leases/", java_script_enabled=scripts)
     page.get_by_role("link", name="New Lease").click()
-    page.get_by_label("Namespace").fill("default")
+    page.locator("main").get_by_label("Namespace").fill("default")
     page.get_by_label("Name metadata.name").fill(name)
     page.get_by_label("Labels").fill("app=shop")
     page.get_by_role("button", name="Preview").last.click()

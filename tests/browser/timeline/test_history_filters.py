@@ -89,7 +89,7 @@ def test_a_refused_field_says_why_and_all_that_was_typed_stays(
     expect(page.locator(f"#error-{field}")).to_be_visible()
     expect(page.locator(f"#error-{field}")).to_contain_text("yesterday")
     expect(page.locator(f'input[name="{field}"]:not([type="hidden"])')).to_have_value("yesterday")
-    expect(page.locator('input[name="q"]').last).to_have_value("handed")
+    expect(page.locator('main input[name="q"]').last).to_have_value("handed")
     assert asked(page, "q") == "handed"
     assert "status of 400" in visits.complaints.pop()
 

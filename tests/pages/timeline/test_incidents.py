@@ -7,6 +7,7 @@ import re
 from datetime import timedelta
 
 from dashboard.board import running_board
+from dashboard.parts.formatting import when
 from leases.domain.change import ChangeType
 from leases.domain.incident import Cause, Standing
 from leases.domain.lease import ObjectName
@@ -33,7 +34,7 @@ def test_an_incident_is_a_band_on_the_lanes_concerned_with_its_sentence_and_link
     incident = open_incident(KEY, began=now - timedelta(minutes=30))
     tell(incident)
     page = html.unescape(text_of(operator.get("/c/a/timeline/?range=1h")))
-    says = f"Node down, likely, from {incident.began:%H:%M:%S} going on for 30 m "
+    says = f"Node down, likely, from {when(incident.began, now)} going on for 30 m "
     (x,) = re.findall(
         r'class="inc-link" href="/c/a/incidents/5e1f/"[^>]*>\s*<rect x="([\d.]+)%"',
         page.split("data-lane")[0],

@@ -56,7 +56,7 @@ SEEN_BY = {
     ("leases/actions/deletion_runs.py", "run"): "the group of tasks, which the run awaits",
     ("dashboard/serving/request_threads.py", "one"): "the request awaits it",
     ("leases/kube/lease_client.py", "list"): "list awaits the page",
-    ("leases/kube/reflector.py", "__init__"): "follow awaits the reading",
+    ("leases/kube/reflector.py", "read"): "follow awaits the reading",
     ("leases/kube/evidence.py", "answer"): "answer awaits the group of tasks",
     ("leases/kube/holder_pods.py", "ask"): "the page that asks awaits the group of tasks",
     ("dashboard/serving/tasks/secret_clusters.py", "run"): "run awaits the group of tasks",
