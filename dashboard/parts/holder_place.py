@@ -128,7 +128,7 @@ def _logs(pod: PodFact, source: ClusterSource) -> Iterator[tuple[str, str]]:
         words += ["--context", source.value]
     elif source.kind is SourceKind.EMBEDDED:
         config: Config = settings.LEASEBOARD
-        words += ["--kubeconfig", f"{config.data.name}/kubeconfig"]
+        words += ["--kubeconfig", str(config.data / "kubeconfig")]
     words += ["--namespace", pod.key.namespace, "logs", pod.key.name]
     words += ["--container", pod.container] if pod.container else []
     if pod.ran_before:

@@ -136,7 +136,7 @@ async def test_the_part_leads_to_the_pod_its_events_and_its_log(
     await send("POST", "namespaces/default/pods", metadata={"name": "cp-1"}, spec=spec)
     found = await shown()
     assert "Pod default/cp-1 State is Pending Restarts 0 Node node-7" in found
-    kubeconfig = f"{settings.LEASEBOARD.data.name}/kubeconfig"
+    kubeconfig = settings.LEASEBOARD.data / "kubeconfig"
     log = f"kubectl --kubeconfig {kubeconfig} --namespace default logs cp-1 --container"
     assert f"The log {log} side --tail 100" in found
     assert "There are no Events of this Pod, as of" in found
