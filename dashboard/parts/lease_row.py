@@ -117,7 +117,8 @@ def skipped_in_full(tracked: Tracked, now: datetime) -> str:
 
 class HeldView(msgspec.Struct, frozen=True):
     """How long a term or a phase lasts: `length` is the watched time alone, and counts on from
-    `since` (epoch s) while it goes on. Where not all was watched, `began` is "since 23:23:55".
+    `since` (epoch s) while it goes on. Where not all was watched, `note` says when it began, and
+    `began` says it briefly: "since 23:23:55", or "since 24 Nov".
     """
 
     length: str
@@ -125,16 +126,13 @@ class HeldView(msgspec.Struct, frozen=True):
     unwatched: float
     since: float | None = None
     began: str = ""
+    note: str = ""
 
     @classmethod
     def of(cls, lasted: Held) -> HeldView:
         nothing = lasted.unwatched and not lasted.watched
         said = NOT_WATCHED if nothing else age(lasted.watched)
         return cls(said, lasted.watched, lasted.unwatched)
-
-    @property
-    def note(self) -> str:
-        return f"{self.began}, {age(self.unwatched)} of it not watched" if self.began else ""
 
 
 NOT_WATCHED = "not watched"
@@ -167,10 +165,12 @@ def time_since(
     if watched is None:
         watched = running_board().feeds[cluster].activity.watched
     lasts = watched.held(since, until)
+    begun = f"since {when(since, now)}"
     return replace(
         HeldView.of(lasts),
         since=None if ended else until.timestamp() - lasts.watched,
-        began=f"since {when(since, now)}" if lasts.unwatched else "",
+        began=begun.partition(f" {since.year} ")[0] if lasts.unwatched else "",
+        note=f"{begun}, {age(lasts.unwatched)} of it not watched" if lasts.unwatched else "",
     )
 
 

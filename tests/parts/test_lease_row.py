@@ -1,0 +1,30 @@
+"""The cells of a row."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from dashboard.parts.lease_row import time_since
+from leases.domain.watched_times import Connection, ConnectionState
+from leases.history.activity import WatchedLately
+
+NOW = datetime(2026, 11, 25, 0, 20, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("minutes", "began", "note"),
+    [
+        (15, "since 00:05:00", "since 00:05:00, 5 m 0 s of it not watched"),
+        (30, "since 24 Nov", "since 24 Nov 2026 23:50:00, 20 m 0 s of it not watched"),
+    ],
+)
+def test_a_term_of_another_day_began_on_a_day_in_its_cell(
+    minutes: int, began: str, note: str
+) -> None:
+    watched = WatchedLately()
+    live_since = NOW - timedelta(minutes=10)
+    watched.record(Connection(state=ConnectionState.LIVE, since=live_since))
+    view = time_since("a", NOW - timedelta(minutes=minutes), NOW, watched=watched)
+    assert (view.began, view.note) == (began, note)
