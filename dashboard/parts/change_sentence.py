@@ -58,7 +58,6 @@ class ChangeLine(msgspec.Struct, frozen=True, kw_only=True):
     phase: str
     icon: str
     moment: str
-    day: str  # "" for today
     parts: tuple[Part, ...]
     holder: HolderView | None
     from_to: bool  # the holder changed, from `previous` to `next`
@@ -134,7 +133,6 @@ def change_line(change: Change, now: datetime) -> ChangeLine:
         phase=_PHASES.get(change.change, ""),
         icon=_ICONS[change.change],
         moment=when(change.at, now),
-        day=when(change.at, now).rpartition(" ")[0],
         parts=sentence(change),
         holder=holder_view(change.holder),
         from_to=change.change not in _KEEPS_HOLDER,

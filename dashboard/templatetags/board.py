@@ -71,6 +71,13 @@ def seconds(number: float) -> str:
 
 
 @register.filter
+def stacked(moment: str) -> SafeString:
+    """A moment as `formatting.when` writes it; a date stands over the time of day, faint."""
+    date, _, time = moment.rpartition(" ")
+    return format_html('<span class="day">{}</span> {}' if date else "{}{}", date, time)
+
+
+@register.filter
 def epoch(moment: datetime) -> float:
     return moment.timestamp()
 

@@ -80,7 +80,7 @@ CROWDED = """() => [...document.querySelectorAll("[data-ring] :is(b, small)")].f
     return width / 2 + 1.5 > Math.sqrt(open * open - above * above);
   })
   .map((text) => `touches its ring: ${text.textContent}`)"""
-# Figures that wrap or are cut, labels over another, and tick boxes beside another line than theirs.
+# Figures that wrap or are cut, labels or symbols over another, and tick boxes off their line.
 BOXES = r"""() => {
   const figure = /^[\d.,:]+( ?(%|s|m|h|d|ms|KiB|MiB))?( \d+ [smh])?$/;
   const found = [];
@@ -125,6 +125,12 @@ BOXES = r"""() => {
       const bottom = Math.min(rect.bottom, edges.bottom) - 3;
       if (right - left > 2 && bottom > top) seen.push({left, right, top, bottom, home, said});
     }
+  }
+  for (const home of document.querySelectorAll("main :is(svg.icon, svg.st)")) {
+    if (!home.checkVisibility({visibilityProperty: true, opacityProperty: true})) continue;
+    const {left, right, top, bottom} = home.getBoundingClientRect();
+    const said = () => `a symbol in ${home.parentElement.outerHTML.slice(0, 110)}`;
+    seen.push({left, right, top: top + 3, bottom: bottom - 3, home, said});
   }
   const badges = [...document.querySelectorAll(".playhead output")].map((home) => {
     const {left, right, top, bottom} = home.getBoundingClientRect();

@@ -7,8 +7,10 @@ the content security policy, no error stands in the console, and no other host i
 from __future__ import annotations
 
 import os
+import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -133,8 +135,27 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         api.create("gone", holder="one")
         api.delete("gone")
         api.create("doomed", holder="")
+        about = {"kind": "Lease", "namespace": "default", "name": "held"}
+        event = {"involvedObject": about, "reason": "LeaderElection", "message": "became leader"}
+        event |= {"metadata": {"name": "held.1"}, "lastTimestamp": f"{long_ago():%FT%TZ}"}
+        api.send("POST", "/api/v1/namespaces/default/events", event)
         one.wait_synced()
         yield one
+
+
+def long_ago() -> datetime:
+    """The last moment before today whose date is as long as any: its day has two digits."""
+    days = (datetime.now(UTC) - timedelta(days=before) for before in range(1, 11))
+    return next(day for day in days if day.day > 9)
+
+
+def make_old(server: Server) -> None:
+    """What happened to one Lease, and every incident, is of another day."""
+    with closing(sqlite3.connect(server.data / "leaseboard.sqlite3")) as database:
+        at = (f"{long_ago():%F %T}",)
+        database.execute("UPDATE leases_change SET at = ? WHERE name = 'gone'", at)
+        database.execute("UPDATE leases_incident SET began = ?", at)
+        database.commit()
 
 
 def release_by_form(context: BrowserContext, server: Server, key: str) -> None:
@@ -200,6 +221,7 @@ def watched(server: Server, browser: Browser) -> Iterator[Watched]:
         make_token_by_form(one.page.context, server)
         make_receiver_by_form(one.page.context, server)
         one.incident = newest_incident(one.page.context, server)
+        make_old(server)
         yield one
 
 
