@@ -62,7 +62,7 @@ def place_view(place: HolderPlace, source: ClusterSource, now: datetime) -> Plac
             EventLine(cluster_time(one.at, now), one.reason, one.message, one.component, one.times)
             for one in place.events[:LINES]
         ),
-        events_at="" if place.events_at is None else when(place.events_at, now),
+        events_at="" if place.events_at is None or pod is None else when(place.events_at, now),
         logs=() if pod is None else tuple(_logs(pod, source)),
         no_logs=source.kind is SourceKind.EMBEDDED,
         notes=tuple(_notes(place, pod)),

@@ -47,13 +47,18 @@ def sentences_of_delete(
     deleted_at = since[0].at if since else at
     anew = next((one for one in since if one.change is ChangeType.CREATED), None)
     if anew is None:
-        yield f"Nobody has made it anew since, for {age((now - deleted_at).total_seconds())}."
+        yield f"Nobody has made it anew since{_for(now - deleted_at)}."
         return
     later = age((anew.at - deleted_at).total_seconds())
     if anew.holder is None:
         yield f"Somebody made it anew {later} later, without a holder."
     else:
         yield f"{short(anew.holder)} made it anew {later} later."
+
+
+def _for(waited: timedelta) -> str:
+    """Nothing for what is no time yet: `for 0.0 s` says that it is not so."""
+    return f", for {age(waited.total_seconds())}" if waited >= timedelta(seconds=1) else ""
 
 
 SETTLED = timedelta(seconds=30)  # after this long the page no longer looks by itself
@@ -153,7 +158,7 @@ def _sentences(row: Edit, since: _Since, now: datetime) -> Iterator[str]:
 def _after_release(row: Edit, since: _Since, now: datetime) -> str:
     taken = next((one for one in since.later if one.holder is not None), None)
     if taken is None:
-        return f"Nobody has acquired it since, for {age((now - since.at).total_seconds())}."
+        return f"Nobody has acquired it since{_for(now - since.at)}."
     name = short(taken.holder)
     if taken.holder == row.before.get("holderIdentity"):
         return f"{name} took it back after {since.after(taken)}."

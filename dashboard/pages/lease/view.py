@@ -237,7 +237,8 @@ class LeasePage:
         care = outbox.care(self.cluster, [one.id for one in mine])
         lines = [incident_line(one, self.as_of, care) for one in mine]
         mutes = outbox.mutes_of(self.cluster, self.key, self.now)
-        return {"mutes": mutes, "cared": [line for line in lines if line.care]}
+        muted = any(row.name for row in mutes)
+        return {"mutes": mutes, "muted": muted, "cared": [line for line in lines if line.care]}
 
     def _changes(self, links: ListLinks) -> dict[str, Any]:
         """A page of changes; the first page includes those not written yet."""

@@ -142,6 +142,7 @@ ANEW = change(ChangeType.CREATED, 1.8, "12", holder="cp-1")
     [
         ((), "The API server has deleted it. The watch reports it within moments."),
         ((DELETED,), "Nobody has made it anew since, for 9.9 s."),
+        ((change(ChangeType.DELETED, 9.9, "11"),), "Nobody has made it anew since."),
         ((DELETED, ANEW), "cp-1 made it anew 1.7 s later."),
         (
             (DELETED, msgspec.structs.replace(ANEW, holder=None)),

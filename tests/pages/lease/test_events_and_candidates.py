@@ -95,6 +95,7 @@ async def test_the_part_lists_candidates_the_expected_winner_and_the_writers(clu
     assert re.search(r"cp-1 holds .* cp-2 preferred should win", shown)
     assert "There are none. Kubernetes keeps an Event for an hour by default." in shown
     assert "There is no Pod cp-1 in default: the holder runs in another namespace" in shown
+    assert "There are no Events of this Pod" not in shown
     assert "holderIdentity, leaseDurationSeconds, preferredHolder, renewTime, strategy" in shown
 
 

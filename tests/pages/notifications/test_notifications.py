@@ -204,7 +204,9 @@ def test_a_mute_of_what_no_cluster_has_is_asked_back(board, browser, store):
 def test_a_muted_lease_says_so_and_offers_to_unmute(browser, store, operator):
     page = "/c/a/leases/kube-system/scheduler/"
     given = {"cluster": "a", "lease": "kube-system/scheduler", "reason": "an upgrade"}
+    assert "Mute its notifications" in text_of(browser.get(page))
     browser.post("/notifications/quiet/", given)
+    assert "Mute its notifications" not in text_of(browser.get(page))
     said = " ".join(text_of(operator.get(page)).split())
     assert "Muted until somebody ends it, by ada: an upgrade" in said
     assert "Unmute" not in text_of(operator.get(page))
