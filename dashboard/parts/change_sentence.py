@@ -17,7 +17,7 @@ from dashboard.parts.audit_line import AuditLine, audit_line
 from dashboard.parts.formatting import age, counted, gap_length, listed, shortened, when
 from dashboard.parts.incident_line import ChangeCause, change_cause, visible, written_by_hand
 from dashboard.parts.lease_row import lease_url
-from dashboard.parts.names import HolderView, ShownName, holder_view, shown_name
+from dashboard.parts.names import HolderView, ShownName, beside, holder_view, shown_name
 from leases.domain.cause.clue import FORM_WRITER
 from leases.domain.change import Change, ChangeType, UnreadableChange, identity
 from leases.domain.figures import LONG_GAP_SECONDS
@@ -125,6 +125,7 @@ def change_line(change: Change, now: datetime) -> ChangeLine:
     to_nobody = change.change in _TO_NOBODY
     last = change.previous_holder or (change.holder if to_nobody else None)
     key = ObjectName(change.namespace, change.name)
+    following = None if to_nobody else holder_view(change.holder)
     return ChangeLine(
         change=change,
         shown=shown_name(change.cluster, key),
@@ -136,8 +137,8 @@ def change_line(change: Change, now: datetime) -> ChangeLine:
         parts=sentence(change),
         holder=holder_view(change.holder),
         from_to=change.change not in _KEEPS_HOLDER,
-        previous=holder_view(last),
-        next=None if to_nobody else holder_view(change.holder),
+        previous=beside(holder_view(last), following),
+        next=following,
         gap="" if gap is None else _short_gap(change, gap),
         gap_is_long=_gap_is_long(change, gap),
         window=_window(change, now),

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 
 import msgspec
+from msgspec.structs import replace
 
 from dashboard.board import running_store
 from dashboard.lists.url_parameters import MAX_TEXT
@@ -62,6 +63,13 @@ def holder_view(identity: str | None) -> HolderView | None:
     if not identity:
         return None
     return _in_parts(identity) if len(identity) <= MAX_IDENTITY else _cut(identity)
+
+
+def beside(holder: HolderView | None, newer: HolderView | None) -> HolderView | None:
+    """The holder in a hue of its own beside the one after it, as the Timeline draws the two."""
+    if holder is None or newer is None or holder.identity == newer.identity:
+        return holder
+    return replace(holder, hue=holder.hue % HUES + 1) if holder.hue == newer.hue else holder
 
 
 def shown_holder(identity: str) -> str:

@@ -8,6 +8,7 @@ import pytest
 
 from dashboard.live.shared_drawings import CHANGES, render_change
 from dashboard.parts.change_sentence import WORDS, change_line, sentence
+from dashboard.parts.names import holder_view
 from leases.domain.change import Change, ChangeType
 from leases.domain.kind import Kind
 
@@ -153,6 +154,16 @@ def test_an_inferred_change_shows_its_window():
         a_change(ChangeType.DELETED, inferred=True, inferred_since=NOW - timedelta(minutes=5)), NOW
     )
     assert line.window == "inferred: between 11:59:23 and 12:04:23"
+
+
+def test_the_two_holders_of_a_change_differ_in_hue():
+    """As on the Timeline: of two neighbours, the newer one has the hue of the other pages."""
+    new = holder_view("cp-1")
+    old = next(f"cp-{n}" for n in range(2, 99) if holder_view(f"cp-{n}").hue == new.hue)
+    line = change_line(a_change(ChangeType.TAKEN_OVER, holder="cp-1", previous_holder=old), NOW)
+    assert line.next.hue == new.hue != line.before.hue
+    gone = change_line(a_change(ChangeType.EXPIRED, holder=old, previous_holder=old), NOW)
+    assert gone.before.hue == new.hue
 
 
 def test_an_expiry_goes_from_the_last_holder_to_nobody():

@@ -16,7 +16,7 @@ from dashboard.parts.formatting import age, capitalized, counted, shortened, spa
 from dashboard.parts.incident_line import visible
 from dashboard.parts.lane_labels import lane_marks, shape_views
 from dashboard.parts.lease_row import lease_url
-from dashboard.parts.names import HolderView, ShownName, holder_view, shown_name
+from dashboard.parts.names import HolderView, ShownName, beside, holder_view, shown_name
 from dashboard.parts.page_links import ShownTime, holder_url, lease_url_at
 from dashboard.parts.time_range import SHORTEST
 from leases.domain.change import COUNTED_ONCE, Change, ChangeType
@@ -85,13 +85,14 @@ def affected_leases(
 
 
 def affected_line(cluster: str, one: AffectedLease) -> AffectedLine:
+    after = holder_view(one.after)
     return AffectedLine(
         key=one.key,
         shown=shown_name(cluster, one.key),
         url=lease_url(cluster, one.key),
         known=bool(one.changes),
-        before=holder_view(one.before),
-        after=holder_view(one.after),
+        before=beside(holder_view(one.before), after),
+        after=after,
         lost=_lost_in_short(one),
         bad=one.lost >= LONG_GAP_SECONDS,
     )
