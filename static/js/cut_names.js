@@ -19,6 +19,12 @@ function widthOf(text, letters) {
   return range.getBoundingClientRect().width;
 }
 
+/** Whether CSS cuts it: a part of a pixel too little is enough, which `scrollWidth` rounds away. */
+function isCut(piece) {
+  const text = piece.firstChild;
+  return text && widthOf(text, text.length) > piece.getBoundingClientRect().width + 0.02;
+}
+
 /** The width of the letters that are seen, and of the ellipsis. */
 function seen(piece) {
   const text = piece.firstChild;
@@ -38,7 +44,7 @@ function seen(piece) {
 const setWidth = ({ style }, width) => Object.assign(style, { minWidth: width, maxWidth: width });
 
 function tighten(pieces) {
-  const cut = pieces.filter((piece) => piece.firstChild && piece.scrollWidth > piece.clientWidth);
+  const cut = pieces.filter(isCut);
   const widths = cut.map(seen); // all before the first style is set: each would lay the page out again
   cut.forEach((piece, n) => setWidth(piece, `${widths[n]}px`));
 }

@@ -47,7 +47,12 @@ COPIED = """(key) => {
 }"""
 # Pixels between the ellipsis of each cut piece and what follows it.
 GAPS = """() => [...document.querySelectorAll(".cut > i, .holder .host")]
-  .filter((el) => el.checkVisibility() && el.scrollWidth > el.clientWidth)
+  .filter((el) => el.checkVisibility())
+  .filter((el) => {
+    const range = document.createRange();
+    range.selectNodeContents(el);
+    return range.getBoundingClientRect().width > el.getBoundingClientRect().width + 0.02;
+  })
   .map((el) => {
     const { fontWeight, fontSize, fontFamily } = getComputedStyle(el);
     const range = document.createRange();
@@ -64,6 +69,18 @@ GAPS = """() => [...document.querySelectorAll(".cut > i, .holder .host")]
     }
     return gap;
   })"""
+# Puts a name on the page in places that lack a part of a pixel.
+HAIR = """() => {
+  const name = document.querySelector(".lease .cut");
+  for (let lacks = 0.1; lacks < 1; lacks += 0.1) {
+    const place = document.createElement("div");
+    place.style.cssText = "position: absolute; top: 0; width: max-content";
+    place.append(name.cloneNode(true));
+    for (const { style } of place.querySelectorAll("i")) style.minWidth = style.maxWidth = "";
+    document.body.append(place);
+    place.style.width = `${place.getBoundingClientRect().width - lacks}px`;
+  }
+}"""
 CUT_ANEW = (
     """() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"""
 )
@@ -120,6 +137,9 @@ def test_no_gap_stands_behind_an_ellipsis(visits: Visits) -> None:
     page = visits.open("/c/embedded/leases/", viewport={"width": 1024, "height": 768})
     page.set_viewport_size({"width": 1440, "height": 900})
     wait_for(lambda: max(page.evaluate(GAPS)) < 1, what="names drawn anew for the new width")
+    page.evaluate(HAIR)
+    page.evaluate(CUT_ANEW)
+    assert max(page.evaluate(GAPS)) < 1
 
 
 def test_a_cut_name_is_whole_in_its_tooltip_and_for_a_screen_reader(visits: Visits) -> None:
