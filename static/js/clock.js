@@ -14,6 +14,7 @@ let distrusted = 0; // ticks without painting, after this machine slept or its c
 export const now = () => Date.now() / 1000 + ahead;
 export const shownNow = () => frozenAt ?? now();
 let ticked = now();
+let painted = now(); // the moment of the ages on the page
 let doubted = null; // what a message said that would set the clock back, and when it came
 
 /** Follow the server's time: `serverNow` (epoch s) is in a message that just arrived. */
@@ -43,6 +44,7 @@ export const followed = () => jumps;
 export function moveAll(seconds, number) {
   jumps = number;
   ahead += seconds;
+  painted += seconds;
   for (const el of document.querySelectorAll(AGING)) {
     for (const name of ["since", "until", "observed"]) {
       if (name in el.dataset) el.dataset[name] = Number(el.dataset[name]) + seconds;
@@ -59,9 +61,10 @@ export function freeze(at) {
 
 const leapt = () => Math.abs(now() - ticked) > LEAP;
 
+/** Until the clock is trusted again, what is new shows the moment of what stands around it. */
 function paint(el) {
-  if (frozenAt === null && (distrusted || leapt())) return;
-  paintAt(el, shownNow());
+  if (frozenAt !== null || !(distrusted || leapt())) painted = shownNow();
+  paintAt(el, painted);
 }
 
 // Paint only what is on screen.
@@ -73,14 +76,14 @@ const observer = new IntersectionObserver((entries) => {
   }
 });
 
-/** Watch what ages inside `root`, and `root` itself. */
+/** Watch what ages inside `root`, and `root` itself; paint it at once, as its drawing may be older than the page. */
 export function scan(root = document) {
   const found = [...root.querySelectorAll(AGING)];
   if (root.matches?.(AGING)) found.push(root);
   for (const el of found) {
     seen.add(el); // until the observer reports that it is off screen
     observer.observe(el);
-    if (frozenAt !== null) paint(el); // the server's clock went on while this one stood still
+    paint(el);
   }
 }
 

@@ -173,3 +173,44 @@ def test_an_answer_that_came_too_early_is_not_the_last(visits: Visits, first: st
     answer(1)
     answer(2)
     page.unroute_all()
+
+
+# Notes each length of time that gets shorter though it counts from the same moment.
+WATCH_LENGTHS = """() => {
+  const units = {s: 1, m: 60, h: 3600};
+  const seconds = (text) => [...text.matchAll(/([\\d.]+) ([smh])/g)]
+    .reduce((sum, [, number, unit]) => sum + number * units[unit], 0);
+  const longest = new Map();
+  window.swapped = new Set();
+  window.shrank = [];
+  const look = () => {
+    for (const el of document.querySelectorAll("[data-tile], [data-key], #attention li")) {
+      const length = el.querySelector("[data-since]");
+      if (!length) continue;
+      const name = (el.dataset.tile ?? el.dataset.key ?? "attention") + length.dataset.since;
+      const [shown, before] = [seconds(length.textContent), longest.get(name)];
+      if (before && before.el !== el) swapped.add(name);
+      if (before && shown < before.shown) shrank.push([name, before.shown, shown]);
+      longest.set(name, {el, shown});
+    }
+  };
+  const all = {childList: true, characterData: true, subtree: true};
+  new MutationObserver(look).observe(document, all);
+}"""
+
+
+def test_lengths_never_shrink_when_parts_are_drawn_again(visits: Visits, api: LeaseApi) -> None:
+    """What was drawn for an earlier page is sent to a later one with the text of then."""
+    api.create("calm", holder="pod-1", duration=3600)
+    api.create("spent", holder="pod-1", duration=1)
+    paths = ("", "leases/", "wall/")
+    for path in paths:  # draws the parts that the board keeps
+        page = visits.open(f"/c/embedded/{path}")
+        calm = page.locator("[data-key='default/calm'], [data-tile='default/calm']")
+        expect(calm.locator("[data-since]")).to_have_text(re.compile("^([3-9]|[1-9]\\d)|m"))
+    for path in paths:
+        page = visits.page(locale=f"en-{'NZ' if path else 'ZA'}")
+        page.add_init_script(f"({WATCH_LENGTHS})()")
+        page.goto(f"{visits.url}/c/embedded/{path}")
+        page.wait_for_function("swapped.size > 0")
+        assert page.evaluate("shrank") == [], path
