@@ -256,17 +256,33 @@ class UrlState:
     def read(cls, query: QueryDict, now: datetime | None = None, **usual: Any) -> Self:
         """Raises BadFilter. `usual` are defaults of this request alone.
 
-        A time of day means the last one before `until` or now, which a filter without moments does
-        not need.
+        A time of day means the last one before now, or before an `until` with a date; a filter
+        without moments needs no `now`. A time of day as `until` that only comes after `since` and
+        now ends now.
         """
         found: dict[str, Any] = {}
         empty = cls(**usual)
+        has_date = not is_time_of_day(cls._typed_end(query))
         for field in sorted(cls.PARAMETERS, key=lambda field: _READ_ORDER.get(field, 0)):
-            latest = found.get("until") or now
+            latest = (found.get("until") if has_date else None) or now
             found[field] = cls.PARAMETERS[field].read(query, getattr(empty, field), latest, now)
+        since, until = found.get("since"), found.get("until")
+        if now and not has_date and since and since < now and until <= since:
+            found["until"] = now
         state = cls(**usual | found)
         state.check()
         return state
+
+    @classmethod
+    def _typed_end(cls, query: QueryDict) -> str:
+        end = cls.PARAMETERS.get("until")
+        return query.get(end.name, "").strip() if end else ""
+
+    def ends_early(self, query: QueryDict, now: datetime) -> str:
+        """Say that the end that was typed is still to come, or ""."""
+        typed = self._typed_end(query)
+        is_early = is_time_of_day(typed) and getattr(self, "until", None) == now
+        return f"{typed} is still to come: this ends now." if is_early else ""
 
     def check(self) -> None:
         """Raises BadFilter if the values do not fit each other."""

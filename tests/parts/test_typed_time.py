@@ -80,6 +80,34 @@ def test_a_length_ends_now_whatever_the_end_of_a_stretch_is():
     assert (read.since, read.until) == (NOW - timedelta(hours=2), NOW - timedelta(hours=1))
 
 
+@pytest.mark.parametrize(
+    ("now", "typed", "since", "until"),
+    [
+        ("2026-11-20T00:14", "22:00 06:00", "2026-11-19T22:00", "2026-11-20T00:14"),
+        ("2026-11-20T04:00", "22:00 04:30", "2026-11-19T22:00", "2026-11-20T04:00"),
+        ("2026-11-20T12:00", "22:00 04:30", "2026-11-19T22:00", "2026-11-20T04:30"),
+        ("2026-11-20T00:14", "90+min 00:10", "2026-11-19T22:44", "2026-11-20T00:10"),
+        ("2026-11-20T12:00", "22:00 2026-11-18T06:00", "2026-11-17T22:00", "2026-11-18T06:00"),
+    ],
+)
+def test_times_of_day_mean_the_nearest_past_ones(now, typed, since, until):
+    """A night that goes on ends now."""
+    first, last = typed.split()
+    at = datetime.fromisoformat(f"{now}+00:00")
+    read = StretchFilter.read(QueryDict(f"from={first}&to={last}"), at)
+    assert f"{read.since:%Y-%m-%dT%H:%M} {read.until:%Y-%m-%dT%H:%M}" == f"{since} {until}"
+
+
+def test_history_says_that_an_end_is_still_to_come(board, admin):
+    now = datetime.now(UTC)
+    to_row(a_change(1, at=now - timedelta(minutes=9))).save()
+    since, until = (f"{now + timedelta(hours=hours):%H:%M}" for hours in (-1, 1))
+    text = admin.get(f"/c/a/history/?since={since}&until={until}").content.decode()
+    assert f"{until} is still to come: this ends now." in text
+    assert "No change matches" not in text
+    assert "ends now" not in admin.get(f"/c/a/history/?since={since}").content.decode()
+
+
 def test_the_trails_read_the_same(board, admin):
     for path in ("/audit/?since=1+h", "/security-log/?since=3:12&until=10+s"):
         assert admin.get(path).status_code == 200

@@ -248,6 +248,7 @@ class History(List[HistoryState, Change]):
             **chosen(wanted.change, wanted.kind, wanted.cause),
             "views": [links.chip(label, "view", name) for name, label in VIEW_LABELS.items()],
             "says": _says(wanted),
+            "ends_early": wanted.ends_early(self.request.GET, self.now),
             "total": total if found.more else f"more than {total}",
             "range": wanted.range,
             "view": wanted.view,
