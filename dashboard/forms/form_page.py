@@ -3,6 +3,7 @@
 from collections.abc import Callable, Coroutine
 from datetime import datetime
 from typing import Any, ClassVar, Generic, TypeVar, cast
+from urllib.parse import urlencode
 
 import msgspec
 from asgiref.sync import sync_to_async
@@ -278,10 +279,13 @@ class LeaseActionPage(ActionPage[F]):
         self.key = ObjectName(namespace, name)
         tracked = cluster.store.get(self.key)
         self.is_gone = tracked is None
-        if self.is_gone and request.method != "POST":
-            text = f"There is no Lease {self.key} in {cluster.name}. It may have been deleted."
-            raise Http404(text)
         self.tracked = cast("Tracked", tracked)
+
+    async def answer(self) -> HttpResponseBase:
+        if not self.is_gone or self.request.method == "POST":
+            return await super().answer()
+        new = {"namespace": self.key.namespace, "name": self.key.name}
+        return await self._draw_gone(lambda: {"create": urlencode(new)}, status=404)
 
     def initial(self) -> dict[str, Any]:
         return {"seen_term": term_of(self.tracked.lease)}
@@ -330,19 +334,30 @@ class LeaseActionPage(ActionPage[F]):
         last = None if self.is_gone else self.tracked.lease
         form = self.form_class(self.request.POST, current=last, **self.given())
 
-        def drawn() -> HttpResponse:
-            _, changes = changes_of(self.cluster.name, self.key, 1)
+        def offered() -> dict[str, Any]:
             new = form.as_new()
             if new is not None:
                 new = {"namespace": self.key.namespace, "name": self.key.name} | new
+            return {"typed": form.typed(), "new": new}
+
+        return await self._draw_gone(offered, status=409)
+
+    async def _draw_gone(
+        self, offered: Callable[[], dict[str, Any]], *, status: int
+    ) -> HttpResponse:
+        """Say when it was deleted. Raises Http404 for a name that nobody has heard of."""
+
+        def drawn() -> HttpResponse:
+            _, changes = changes_of(self.cluster.name, self.key, 1)
+            if not changes and status == 404:
+                text = f"There is no Lease {self.key} in {self.cluster.name}, and history knows "
+                raise Http404(f"{text}none of this name.")
             context = {
                 "key": self.key,
                 "url": lease_url(self.cluster.name, self.key),
                 "last": change_line(changes[0], self.now) if changes else None,
-                "typed": form.typed(),
-                "new": new,
             }
-            return render(self.request, "forms/gone.html", context, status=409)
+            return render(self.request, "forms/gone.html", context | offered(), status=status)
 
         return await sync_to_async(drawn)()
 

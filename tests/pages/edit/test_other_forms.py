@@ -277,6 +277,28 @@ async def test_a_form_of_a_lease_that_is_gone_keeps_what_was_typed_and_offers_to
     assert "The server would take this." in preview.content.decode()
 
 
+async def test_a_form_of_a_lease_that_was_deleted_before_says_when_and_offers_to_create_it(
+    cluster, admin
+):
+    at = datetime.now(UTC).replace(microsecond=0) - timedelta(seconds=90)
+    gone = Change(
+        cluster="a", namespace="default", name="story", uid="u-1", kind=Kind.ELECTION,
+        change=ChangeType.DELETED, at=at, observed_at=at, previous_holder="cp-1",
+    )  # fmt: skip
+    await sync_to_async(to_row(gone).save)()
+    fill(cluster.store)
+    for form in ("edit", "release", "hand-over", "edit/yaml", "delete"):
+        answer = await admin.get(f"{PATH}{form}/")
+        page = answer.content.decode()
+        assert answer.status_code == 404, form
+        assert f"It was deleted at {at:%H:%M:%S}" in page.replace(f"{at:%-d %b %Y} ", "")
+        assert 'href="/c/a/leases/default/story/"' in page
+        assert 'href="/c/a/leases/new/?namespace=default&amp;name=story"' in page
+    unknown = await admin.get("/c/a/leases/default/never/edit/")
+    assert unknown.status_code == 404
+    assert "history knows none of this name" in unknown.content.decode()
+
+
 async def test_nobody_is_chosen_before_the_person_chooses(cluster, admin):
     page = (await admin.get(f"{PATH}hand-over/")).content.decode()
     assert not re.search(r'<input type="radio" name="to"[^>]* checked', page)
