@@ -144,3 +144,8 @@ def running_store(cluster: str) -> Store | None:
     """The Leases of a cluster that this process watches. None for others, and without a board."""
     watched = _running.clusters.get(cluster) if _running is not None else None
     return watched.store if watched is not None else None
+
+
+def running_feed(cluster: str) -> ClusterFeed | None:
+    """What happens in a cluster that this process watches. None for others, and without a board."""
+    return _running.feeds.get(cluster) if _running is not None else None

@@ -11,7 +11,7 @@ from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.urls import reverse
 
 from dashboard.access.roles import READ_TRAIL
-from dashboard.board import running_board
+from dashboard.board import running_board, running_feed
 from dashboard.lists.url_parameters import write_moment
 from dashboard.parts.audit_line import AuditLine, audit_line
 from dashboard.parts.formatting import age, counted, gap_length, listed, shortened, when
@@ -24,6 +24,7 @@ from leases.domain.figures import LONG_GAP_SECONDS
 from leases.domain.incident import Incident
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
+from leases.domain.steady_clock import plus
 from leases.history import find_changes
 from leases.history.audit_trail import AuditFilter, matching, writes_behind, writes_of
 from leases.history.database import AWAY, from_stored, reach
@@ -259,10 +260,14 @@ def _gap_is_long(change: Change, seconds: float | None) -> bool:
 
 def unwatched_before(change: Change) -> float:
     """How much of the time without a holder that a change ended was not watched."""
-    since = change.inferred_since
-    if not change.inferred or since is None or change.gap_seconds is None:
+    gap, since, feed = change.gap_seconds, change.inferred_since, running_feed(change.cluster)
+    if gap is None:
         return 0.0
-    return max(0.0, min(change.gap_seconds, (change.at - since).total_seconds()))
+    lost_at = plus(change.at, -timedelta(seconds=gap))
+    unseen = feed.activity.watched.held(lost_at, change.at).unwatched if feed else 0.0
+    if change.inferred and since is not None:
+        unseen = max(unseen, (change.at - since).total_seconds())
+    return max(0.0, min(gap, unseen))
 
 
 def _window(change: Change, now: datetime) -> str:

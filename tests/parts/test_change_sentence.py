@@ -11,6 +11,7 @@ from dashboard.parts.change_sentence import WORDS, change_line, sentence
 from dashboard.parts.names import holder_view
 from leases.domain.change import Change, ChangeType
 from leases.domain.kind import Kind
+from leases.domain.watched_times import Connection, ConnectionState
 
 NOW = datetime(2026, 11, 20, 12, 4, 23, tzinfo=UTC)
 
@@ -59,6 +60,21 @@ def test_time_that_nobody_watched_is_at_most_so_long_and_no_trouble():
     )
     line = change_line(change, NOW)
     assert (line.gap, line.gap_is_long) == ("at most 10 m 0 s", False)
+
+
+def test_a_gap_that_spans_a_restart_is_at_most_so_long_though_its_end_was_seen(board):
+    began = Connection(state=ConnectionState.LIVE, since=NOW - timedelta(hours=1))
+    board.feeds["a"].activity.watched.record(began)
+    gone = {"cluster": "a", "holder": "cp-1", "at": NOW, "gap_seconds": 64.0}
+    change = a_change(ChangeType.RECOVERED, **gone)
+    line = change_line(change, NOW)
+    assert (line.gap, line.gap_is_long) == ("1 m 4 s", True)
+    spans = NOW - timedelta(seconds=62), NOW - timedelta(seconds=1)
+    board.feeds["a"].activity.watched.stood_still(*spans)
+    line = change_line(change, NOW)
+    assert "after at most 1 m 4 s without a holder, 1 m 1 s of it not watched." in line.sentence
+    assert (line.gap, line.gap_is_long) == ("at most 1 m 4 s", False)
+    assert not any(part.mark == "bad" for part in line.parts)
 
 
 @pytest.mark.parametrize(("kind", "long"), [(Kind.ELECTION, True), (Kind.LOCK, False)])
