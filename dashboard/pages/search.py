@@ -292,8 +292,19 @@ class Search(List[SearchFilter, FoundLine]):
             "text": self.wanted.text,
             "total": found.total,
             "groups": [(TITLES[group], some) for group, some in groups.items()],
+            "hint": self._hint(found.rows),
             "leases_url": every if len(self.wanted.words) == 1 else "",
         }
+
+    def _hint(self, found: Sequence[FoundLine]) -> str:
+        """Say what to type after the word of an action of a Lease, or ""."""
+        words = self.wanted.words
+        for _, label, _ in OF_LEASE if words and self._may(roles.EDIT) else ():
+            offered = any(one.label.startswith(f"{label} ") and "/" in one.label for one in found)
+            if not offered and all(_is_verb(word, label.lower().split()) for word in words):
+                typed = self.wanted.text.strip()
+                return f"{label} which Lease? Type a part of its name too: “{typed} sched”."
+        return ""
 
     def refused(self) -> dict[str, Any]:
         return {"text": self.reads.typed(self.request.GET)["q"], "total": 0, "groups": []}

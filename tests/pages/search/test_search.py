@@ -121,6 +121,18 @@ def test_actions_are_offered_to_those_who_may_alone(many, board, operator, admin
     assert labels(admin, "edit", group="action", lease=str(KEY)) == []
 
 
+def test_the_word_of_an_action_alone_says_what_else_to_type(many, operator, admin):
+    hint = "Hand over which Lease? Type a part of its name too: “hand sched”."
+    ask = {"q": "hand"}
+    assert hint in text_of(admin.get(PATH, ask, headers=HTMX))
+    assert hint in text_of(admin.get(PATH, ask))
+    here = admin.get(PATH, ask | {"lease": str(KEY)}, headers=HTMX)
+    assert "which Lease?" not in text_of(here)
+    assert f"Hand over {KEY}" in text_of(here)
+    assert "which Lease?" not in text_of(admin.get(PATH, {"q": "hand sched"}, headers=HTMX))
+    assert "which Lease?" not in text_of(operator.get(PATH, ask, headers=HTMX))
+
+
 def test_a_wall_link_and_strangers_find_nothing(many, client, guest):
     assert client.get(f"{PATH}?q=scheduler&key=nonsense").status_code == 302
     assert guest.get(f"{PATH}?q=scheduler").status_code == 403
