@@ -29,8 +29,11 @@ TEAM = "team-payments-production-eu-central-1"
 EXPIRED = [*OF_253, *GRID]
 
 
-def fill(api: LeaseApi) -> None:
-    """Long names in five namespaces; the elections in EXPIRED and the heartbeats have run out."""
+def fill(api: LeaseApi, *, heartbeats: int = 1) -> None:
+    """Long names in five namespaces; the elections in EXPIRED have run out.
+
+    So have the heartbeats, unless they last for more seconds: then no Node is down.
+    """
     for namespace in ("cert-manager", "kyverno", TEAM):
         api.send("POST", "/api/v1/namespaces", {"metadata": {"name": namespace}})
     _create(api, "cert-manager", CERT_MANAGER)
@@ -40,7 +43,11 @@ def fill(api: LeaseApi) -> None:
     _create(api, "default", CSI)
     _create(api, "default", OF_253, leaseDurationSeconds=1)
     for name in NODES:
-        heartbeat = {"acquireTime": None, "leaseTransitions": None, "leaseDurationSeconds": 1}
+        heartbeat = {
+            "acquireTime": None,
+            "leaseTransitions": None,
+            "leaseDurationSeconds": heartbeats,
+        }
         _create(api, "kube-node-lease", [name], holderIdentity=name, **heartbeat)
 
 

@@ -26,7 +26,7 @@ LOST = """(places) => [...document.querySelectorAll(places)]
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     with serving(tmp_path_factory.mktemp("walls") / "data", "--no-demo") as one:
-        fill(LeaseApi(one.kubeconfig))
+        fill(LeaseApi(one.kubeconfig), heartbeats=3600)
         one.wait_synced()
         yield one
 
