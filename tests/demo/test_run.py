@@ -7,6 +7,7 @@ import socket
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, suppress
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -202,7 +203,9 @@ async def test_nodes_pods_and_events_stand_beside_the_leases(
         path = f"/api/v1/nodes/{NODES[0]}"
         node = await client.read(path, dict[str, Any], "Node", query=(), within=LIMIT)
         path = "/api/v1/namespaces/kube-system/pods/kube-scheduler-control-plane-1"
-        pod = await client.read(path, dict[str, Any], "Pod", query=(), within=LIMIT)
+        read = partial(client.read, path, dict[str, Any], "Pod", query=(), within=LIMIT)
+        while (pod := await read())["status"]["phase"] == "Pending":
+            await asyncio.sleep(0.05)
     assert {node.name for node in nodes} & set(NODES) == set(NODES[:-1])
     assert {node.ready for node in nodes} == {True}
     assert len({node.zone for node in nodes}) == 3

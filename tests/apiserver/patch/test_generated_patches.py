@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from leases.apiserver.patch.json_patch import PatchError, json_patch, merge_patch
@@ -72,11 +72,18 @@ def test_a_merge_patch_is_the_librarys(document: Any, patch: Any) -> None:
     assert merged == expected.merged(document, patch)
 
 
+def _is_below(move: dict[str, Any]) -> bool:
+    return bool(move["path"].startswith(f"{move['from']}/"))
+
+
 @functions
 @given(st.data())
 def test_a_json_patch_is_the_librarys(data: st.DataObject) -> None:
     document = data.draw(generated.objects)
     operations = data.draw(generated.json_patches(document, generated.documents))
+    # The API server takes the value away first, and an item after it may have its place then. The
+    # library refuses. Source: evanphx/json-patch, Patch.move.
+    assume(not any(one["op"] == "move" and _is_below(one) for one in operations))
     before = json.dumps(document)
     try:
         wanted = expected.patched(document, operations)
