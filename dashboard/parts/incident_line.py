@@ -13,15 +13,17 @@ from dashboard.charts.time_axis import Band, Scale, incident_bands
 from dashboard.lists.url_parameters import write_moment
 from dashboard.parts import cause_words
 from dashboard.parts.formatting import age, capitalized, counted, shortened, when
+from leases.domain.cause import going_on
 from leases.domain.cause.clue import FORM_WRITER, is_human_writer
 from leases.domain.change import Change
-from leases.domain.figures import LONG_GAP_SECONDS
+from leases.domain.figures import LONG_GAP_SECONDS, Span
 from leases.domain.incident import Cause, Confidence, Incident, Standing
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.notify import is_quiet
 from leases.history.find_incidents import count_incidents, find_incidents
 from leases.history.outbox import Care
+from leases.history.watched_spans import blind_between, watched_since
 
 MAX_SENTENCE = 400  # characters: names may be long
 _LATE = (Cause.API_SLOW, Cause.CLOCK_SKEW, Cause.FLAPPING)
@@ -115,6 +117,17 @@ def care_words(care: Care, incident: Incident, now: datetime) -> str:
     if incident.ended is None and is_quiet(care.quiet, incident.cluster, incident.leases, now):
         said.append("muted")
     return "; ".join(said)
+
+
+def as_known(incidents: Iterable[Incident], as_of: datetime) -> list[Incident]:
+    """Incidents of one cluster, with the time without a holder that goes on as of then."""
+    found = list(incidents)
+    waits = {one.unheld_since: one.cluster for one in found if one.unheld_since is not None}
+    since = min(waits, default=None)
+    blind: Sequence[Span] = ()
+    if since is not None and watched_since(waits[since]) is not None:  # somebody noted it
+        blind = blind_between(waits[since], since=since, until=max(since, as_of), now=as_of)
+    return [going_on.so_far(one, as_of, blind) for one in found]
 
 
 def worst_gap(incident: Incident) -> str:

@@ -102,7 +102,9 @@ class Incident(msgspec.Struct, frozen=True, kw_only=True):
     leases: tuple[ObjectName, ...]
     hosts: tuple[str, ...] = ()
     writer: str | None = None  # the field manager, of BY_HAND
-    worst_gap_seconds: float | None = None  # the longest time without a holder
+    # The longest time without a holder; `going_on.so_far` adds what goes on.
+    worst_gap_seconds: float | None = None
+    unheld_since: datetime | None = None  # of the Lease that waits longest, while it does
     evidence: tuple[Evidence, ...] = ()
     without: tuple[Source, ...] = ()  # what could not be read: it is missing from the evidence
     members: tuple[Member, ...] = ()

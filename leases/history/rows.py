@@ -172,6 +172,7 @@ def incident_values(
         "updated_at": time(updated_at),
         "settled": incident.settled,
         "worst_gap_seconds": incident.worst_gap_seconds,
+        "unheld_since": time(incident.unheld_since),
         "changes": incident.change_count,
         "writer": to_stored(incident.writer),
         "standing": incident.standing.value,
@@ -205,6 +206,7 @@ def to_incident(row: IncidentRecord, *, members: bool = False) -> Incident:
         hosts=_texts(row.hosts),
         writer=from_stored(row.writer),
         worst_gap_seconds=row.worst_gap_seconds,
+        unheld_since=row.unheld_since,
         evidence=_evidence(row.evidence),
         without=_sources(row.without),
         members=tuple(

@@ -22,6 +22,7 @@ class IncidentRecord(models.Model):
     updated_at = models.DateTimeField()
     settled = models.BooleanField(default=False)
     worst_gap_seconds = models.FloatField(null=True)
+    unheld_since = models.DateTimeField(null=True)
     changes = models.IntegerField()  # how many belong to it
     writer = models.TextField(null=True)  # noqa: DJ001 - null is unknown, as in JSON
     standing = models.CharField(max_length=16, default="unplanned", db_default="unplanned")

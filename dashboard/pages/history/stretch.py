@@ -25,7 +25,7 @@ from dashboard.lists.url_parameters import (
 from dashboard.parts.answer_cache import AnswerCache
 from dashboard.parts.as_of import nobody_at
 from dashboard.parts.formatting import age, counted, span_of, when
-from dashboard.parts.incident_line import incident_line, incidents_between, incidents_url
+from dashboard.parts.incident_line import as_known, incident_line, incidents_between, incidents_url
 from dashboard.parts.key_figures import Measure, lease_measures
 from dashboard.parts.lease_controls import KIND_LABELS
 from dashboard.parts.names import shown_name
@@ -266,7 +266,7 @@ class StretchRanking(List[RankingFilter, LeaseTotals]):
         """Those that went on in the stretch: what goes on and the longest gaps first."""
         cluster, shown = self.request.cluster, self.shown
         as_of = cluster.as_of(self.now)
-        found = incidents_between(cluster.name, shown.since, shown.until)
+        found = as_known(incidents_between(cluster.name, shown.since, shown.until), as_of)
         worst = sorted(
             found, key=lambda one: (one.ended is not None, -(one.worst_gap_seconds or 0.0))
         )

@@ -136,6 +136,7 @@ def _gaps(changes: Sequence[Change], end: datetime, blind: Sequence[Span]) -> li
             gaps.append(watched_gap(change, blind) or 0.0)
             since = None
         elif change.change is ChangeType.DELETED:
+            gaps += [] if since is None else [held(since, change.at, blind).watched]
             since = None
     return gaps if since is None else [*gaps, held(since, end, blind).watched]
 

@@ -43,7 +43,7 @@ from dashboard.pages.incidents.list import file_name, incident_item
 from dashboard.pages.incidents.markdown import incident_markdown
 from dashboard.parts.change_sentence import author_of, change_line
 from dashboard.parts.formatting import age, day, listed, shortened, when
-from dashboard.parts.incident_line import incident_line, incident_url, visible, worst_gap
+from dashboard.parts.incident_line import as_known, incident_line, incident_url, visible, worst_gap
 from dashboard.parts.key_figures import KIND_WORDS
 from leases.domain.change import Change
 from leases.domain.figures import LONG_GAP_SECONDS, Span
@@ -225,6 +225,8 @@ def incident(request: ClusterRequest, cluster: str, incident: str) -> HttpRespon
         raise Http404(
             f"{cluster} has no incident {incident[:80]!r}. Look in the list of incidents."
         )
+    (known,) = as_known([stored.incident], request.cluster.as_of(now))
+    stored = msgspec.structs.replace(stored, incident=known)
     if stored.incident.id != incident:  # it became part of another one
         return redirect("incident", cluster, stored.incident.id)
     notes = find_incidents.notes_of(cluster, incident)
@@ -322,7 +324,8 @@ def acknowledge_incident(request: ClusterRequest, cluster: str, incident: str) -
         )
     elif request.POST.get("over") and stored.incident.ended is None:
         now = clock.now()
-        outbox.decide_over(stored.incident, who=who, at=now)
+        (known,) = as_known([stored.incident], request.cluster.as_of(now))
+        outbox.decide_over(known, who=who, at=now)
         find_incidents.add_note(cluster, number, who=who, at=now, text="I decided that it is over.")
         messages.success(request, "It is over, as you decided. Receivers that heard of it hear so.")
     else:

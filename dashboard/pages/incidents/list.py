@@ -7,6 +7,7 @@ from typing import Any
 
 from django.http import HttpResponseBase
 from django.views.decorators.http import require_safe
+from msgspec.structs import replace
 
 from dashboard.access.guards import ClusterRequest, viewer_required
 from dashboard.lists.controls import Chip, ListLinks
@@ -29,7 +30,7 @@ from dashboard.pages.incidents.near_misses import near_miss_line, near_misses, n
 from dashboard.parts.cause_words import CAUSE_WORDS, CONFIDENCE_MEANINGS
 from dashboard.parts.change_sentence import authors_of
 from dashboard.parts.formatting import age, capitalized, counted, shortened, span_of, when
-from dashboard.parts.incident_line import cause_view, incident_line
+from dashboard.parts.incident_line import as_known, cause_view, incident_line
 from dashboard.parts.key_figures import Calm
 from dashboard.parts.time_range import RANGES
 from dashboard.watched_cluster import WatchedCluster
@@ -441,6 +442,8 @@ class IncidentList(List[IncidentFilter, StoredIncident]):
                 "Start again without it."
             ) from error
         page = found[: wanted.limit]
+        known = as_known((one.incident for one in page), self.request.cluster.as_of(self.now))
+        page = [replace(row, incident=one) for row, one in zip(page, known, strict=True)]
         return page, cursor_of(page[-1]) if len(found) > len(page) else ""
 
 

@@ -8,7 +8,7 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
@@ -18,11 +18,13 @@ from dashboard.watched_cluster import WatchedCluster
 from leases.domain.cause.casebook import Casebook
 from leases.domain.cause.clue import Clue
 from leases.domain.cause.facts import Fact, Question
+from leases.domain.figures import Span
 from leases.domain.incident import Incident, Standing
 from leases.domain.kind import Kind
 from leases.history.find_incidents import open_incidents, unexplained_changes
 from leases.history.insert_incidents import Reviewed
 from leases.history.recorder import Recorder
+from leases.history.watched_spans import blind_between
 from leases.tracking.tracked_lease import Update
 from leases.worker_threads import WorkerThreads
 
@@ -83,7 +85,12 @@ class Incidents:
         name, in_thread = self._cluster.name, self._recorder.in_thread
         stored = await in_thread(partial(open_incidents, name))
         self._open = {one.id: one for one in stored}
-        self._casebook.restore(stored, stopped_at)
+        waits = [one.unheld_since for one in stored if one.unheld_since is not None]
+        blind: Sequence[Span] = ()
+        if waits and stopped_at is not None:
+            times = {"since": min(waits), "until": stopped_at, "now": stopped_at}
+            blind = await in_thread(partial(blind_between, name, **times))
+        self._casebook.restore(stored, stopped_at, blind)
         since = None if stopped_at is None else stopped_at - JUDGED_AGAIN
         clues = await in_thread(partial(unexplained_changes, name, since)) if since else []
         known = {member for one in stored for member in one.members}

@@ -4,9 +4,11 @@ Stateful, but without clock and IO: the caller passes `now` and looks up the que
 """
 
 import heapq
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from itertools import count
+
+from msgspec.structs import replace
 
 from leases.domain.cause.clue import (
     Clue,
@@ -16,7 +18,7 @@ from leases.domain.cause.clue import (
     remember,
 )
 from leases.domain.cause.facts import Break, Fact, Knowledge, Question
-from leases.domain.cause.going_on import SETTLED_AFTER, GoingOn
+from leases.domain.cause.going_on import SETTLED_AFTER, GoingOn, graver_at, is_news, so_far
 from leases.domain.cause.groups import (
     ReportedAs,
     given_up,
@@ -27,7 +29,7 @@ from leases.domain.cause.groups import (
     withdrawn,
 )
 from leases.domain.cause.inquiry import Inquiries
-from leases.domain.cause.node_groups import Crowd
+from leases.domain.cause.node_groups import Crowd, blind_times
 from leases.domain.cause.rules.api import api_trouble
 from leases.domain.cause.rules.handover import by_shape, scaled_down, stopped
 from leases.domain.cause.rules.place import drained, evicted, heartbeat, node_down
@@ -36,6 +38,7 @@ from leases.domain.cause.rules.writes import by_hand, deleted, preferred, wrong_
 from leases.domain.cause.scene import Group, Judged, Scene, Verdict, clock, possible, seen
 from leases.domain.cause.unwatched import told, unwatched_time
 from leases.domain.change import ChangeType
+from leases.domain.figures import Span
 from leases.domain.incident import Cause, Confidence, Incident, Source, Standing
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
@@ -280,9 +283,17 @@ class Casebook:
         pause = BETWEEN_REVIEWS * (1 + len(self._episodes) / EPISODES_A_SECOND)
         return max(due, self._reviewed_at + pause)
 
-    def restore(self, incidents: Iterable[Incident], stopped_at: datetime | None = None) -> None:
-        """Go on with the incidents that were open at the last stop."""
-        self._going_on.restore(incidents, stopped_at)
+    def restore(
+        self,
+        incidents: Iterable[Incident],
+        stopped_at: datetime | None = None,
+        blind: Sequence[Span] = (),
+    ) -> None:
+        """Go on with the incidents that were open at the last stop.
+
+        `blind`: the times before it that nobody watched.
+        """
+        self._going_on.restore(incidents, stopped_at, blind)
         if stopped_at is not None:
             self._known.stopped(stopped_at)
             if self._hosted:
@@ -379,13 +390,21 @@ class Casebook:
             self._cluster, number, group, crowd, without=without, settled=settled, now=now,
             breaks=self._known.breaks,
         )  # fmt: skip
-        self._reported[number], self._reported_as[number] = incident, reported_as
+        blind = blind_times(self._known.breaks, now)
+        incident = so_far(incident, now, blind)
+        at = graver_at(incident, now, blind)
+        if at is not None and not self._known.is_broken:  # else its end says when
+            heapq.heappush(self._times, (at, next(self._serial), 0))
+            reported_as = replace(reported_as, graver_at=at)
+        news = known is None or is_news(incident, known)
+        self._reported_as[number] = reported_as
+        self._reported[number] = incident if known is None or news else known
         if settled:
             if crowd is not None:
                 self._crowd = Crowd(crowd.heartbeats)
                 self._crowd.listed = crowd.listed
-            self._settle(episodes, incident)
-        if incident == known:
+            self._settle(episodes, incident, max(crowd.unheld(), default=None) if crowd else None)
+        if not news:
             return []
         if incident.standing is Standing.PLANNED and not settled:
             for one, at in _overrunning(episodes):
@@ -409,17 +428,19 @@ class Casebook:
                 news.append(given_up(incident))
         return news
 
-    def _settle(self, episodes: list[Episode], incident: Incident) -> None:
+    def _settle(
+        self, episodes: list[Episode], incident: Incident, crowd_since: datetime | None
+    ) -> None:
         """Forget the episodes; keep an incident that goes on until it ends."""
         for one in episodes:
             self._drop(one)
         self._reported.pop(incident.id, None)
         self._reported_as.pop(incident.id, None)
         self._spent.pop(incident.id, None)
-        still_open = {one.key for one in episodes if one.ended_at is None}
+        still_open = {one.key: one.unheld_since for one in episodes if one.ended_at is None}
         if still_open or (incident.unlisted is not None and incident.unlisted.without):
             overruns_at = min((at for _, at in _overrunning(episodes)), default=None)
-            self._going_on.keep(incident, still_open, overruns_at)
+            self._going_on.keep(incident, still_open, overruns_at, crowd_since)
 
     def _drop(self, episode: Episode) -> None:
         number = id(episode)

@@ -5,6 +5,7 @@ five random letters), pkg/controller/statefulset (Pods end in their ordinal).
 """
 
 import re
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import TypeVar
@@ -311,6 +312,27 @@ class Episode:
             return self.cut_at
         over = not self.open or self.last.change.change is ChangeType.DELETED
         return self.last.change.at if over else None
+
+    def waits(self) -> Iterator[tuple[datetime, datetime | None]]:
+        """Yield the times without a holder that no later holder ended: nobody waits for a lock."""
+        since: datetime | None = None
+        for clue in () if self.kind is Kind.LOCK else self.clues:
+            change = clue.change
+            if change.change is ChangeType.DELETED:
+                if since is not None:
+                    yield since, change.at
+                since = None
+            elif change.change in _GAPS:
+                since = since or change.at
+            elif change.change is not ChangeType.RECONFIGURED:
+                since = None
+        if since is not None:
+            yield since, self.ended_at
+
+    @property
+    def unheld_since(self) -> datetime | None:
+        """Since when nobody holds it, while that goes on."""
+        return next((since for since, until in self.waits() if until is None), None)
 
     @property
     def overruns_at(self) -> datetime | None:

@@ -219,6 +219,11 @@ class Knowledge:
                 return one
         return None
 
+    @property
+    def is_broken(self) -> bool:
+        """Whether nobody watches now."""
+        return any(one.until is None for one in self.breaks)
+
     def broken(self, since: datetime, until: datetime) -> float:
         """Return for how many seconds of that time our watch was broken, short breaks left out, and
         those in which others went on writing.

@@ -1,6 +1,6 @@
 """Incidents that outlive their episodes: each waits for somebody to hold its Leases again."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
 import msgspec
@@ -9,15 +9,17 @@ from leases.domain.cause.clue import Clue, contender
 from leases.domain.cause.facts import Knowledge
 from leases.domain.cause.node_groups import GOES_ON, blind_times, one_more
 from leases.domain.change import Change, ChangeType
-from leases.domain.figures import watched_gap
+from leases.domain.figures import LONG_GAP_SECONDS, Span, held, watched_gap
 from leases.domain.incident import Cause, Incident, Member, Standing
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
+from leases.domain.steady_clock import plus
 
 _replace = msgspec.structs.replace
 
 SETTLED_AFTER = timedelta(seconds=120)
 MAX_KEPT = 5000
+AT_LEAST = timedelta(milliseconds=100)  # until the next look at a time without a holder
 _ENDS = frozenset(
     {
         ChangeType.ACQUIRED, ChangeType.TAKEN_OVER, ChangeType.RECOVERED, ChangeType.CREATED,
@@ -27,13 +29,52 @@ _ENDS = frozenset(
 _GOES_ON = frozenset({ChangeType.EXPIRED, ChangeType.RELEASED, ChangeType.DELETED})
 
 
+def so_far(incident: Incident, now: datetime, blind: Sequence[Span]) -> Incident:
+    """Return the incident with the time without a holder that goes on, as of `now`.
+
+    Nobody watched in the times of `blind`. Every review, page and file asks here.
+    """
+    since = incident.unheld_since
+    if since is None or incident.ended is not None:
+        return incident
+    waited = held(since, now, blind).watched
+    return _replace(incident, worst_gap_seconds=max(incident.worst_gap_seconds or 0.0, waited))
+
+
+def graver_at(incident: Incident, now: datetime, blind: Sequence[Span]) -> datetime | None:
+    """Return when nobody held a Lease of it for long, if it goes on and is watched from now on."""
+    since = incident.unheld_since
+    if since is None or _is_long(incident):
+        return None
+    left = LONG_GAP_SECONDS - held(since, now, blind).watched
+    return now + max(timedelta(seconds=left), AT_LEAST)
+
+
+def is_news(incident: Incident, known: Incident) -> bool:
+    """Whether it differs from what is known by more than the time that passed."""
+    worst, before = incident.worst_gap_seconds, known.worst_gap_seconds
+    if incident.unheld_since is not None and (worst or 0.0) > (before or 0.0):
+        same = _replace(incident, worst_gap_seconds=before) == known
+        return not same or _is_long(incident) is not _is_long(known)
+    return incident != known
+
+
+def _is_long(incident: Incident) -> bool:
+    return (incident.worst_gap_seconds or 0.0) >= LONG_GAP_SECONDS
+
+
 class GoingOn:
     """Each waits for somebody to hold its Leases again."""
 
     def __init__(self, known: Knowledge) -> None:
         self._known = known
         self._incidents: dict[str, Incident] = {}
-        self._open: dict[str, set[ObjectName]] = {}  # the Leases that nobody holds yet
+        # The Leases that nobody holds yet, and since when, if anybody waits for it.
+        self._open: dict[str, dict[ObjectName, datetime | None]] = {}
+        self._crowd_since: dict[str, datetime] = {}  # since then at least, nobody holds the others
+        self._restored: set[str] = set()  # only the longest wait among their Leases is known
+        self._graver: dict[str, datetime] = {}  # when nobody held a Lease of them for long
+        self._blind: Sequence[Span] = ()  # what nobody watched before the last stop
         self._of: dict[ObjectName, str] = {}
         self._members: dict[str, set[Member]] = {}
         self._crowds: set[str] = set()  # incidents whose Leases are not all listed
@@ -45,8 +86,9 @@ class GoingOn:
     def keep(
         self,
         incident: Incident,
-        still_open: set[ObjectName],
+        still_open: dict[ObjectName, datetime | None],
         overruns_at: datetime | None = None,
+        crowd_since: datetime | None = None,
     ) -> None:
         """Wait for the end of an incident; if it was planned, it takes too long from then on."""
         while len(self._incidents) >= MAX_KEPT:
@@ -58,14 +100,52 @@ class GoingOn:
             self._overruns[incident.id] = overruns_at
         if incident.unlisted is not None and incident.unlisted.without:
             self._crowds.add(incident.id)
+            if crowd_since is not None:
+                self._crowd_since[incident.id] = crowd_since
         for key in still_open:
             self._of[key] = incident.id
+        self._look_again(incident)
 
-    def restore(self, incidents: Iterable[Incident], stopped_at: datetime | None = None) -> None:
-        self._stopped_at = stopped_at
+    def restore(
+        self,
+        incidents: Iterable[Incident],
+        stopped_at: datetime | None = None,
+        blind: Sequence[Span] = (),
+    ) -> None:
+        self._stopped_at, self._blind = stopped_at, blind
         for incident in incidents:
             if incident.ended is None or not incident.settled:
-                self.keep(incident, _still_open(incident))
+                since = incident.unheld_since
+                self._restored.add(incident.id)
+                self.keep(incident, dict.fromkeys(_still_open(incident), since), None, since)
+
+    def _look_again(self, incident: Incident) -> None:
+        """Look at it when nobody will have held a Lease of it for long, if it is watched."""
+        since = incident.unheld_since
+        if since is not None and not _is_long(incident):
+            self._graver[incident.id] = plus(since, timedelta(seconds=LONG_GAP_SECONDS))
+
+    def _blind_until(self, now: datetime) -> list[Span]:
+        return [*self._blind, *blind_times(self._known.breaks, now)]
+
+    def _waits(self, incident: Incident, change: Change) -> Incident:
+        """Return it with what is known after this change of when its Leases lost their holders."""
+        number = incident.id
+        crowd = [self._crowd_since[number]] if number in self._crowd_since else []
+        found = [one for one in self._open[number].values() if one is not None]
+        if number in self._crowds:
+            found += crowd
+        since = min(found, default=None)
+        if since is not None and number in self._restored:
+            # Which one waits since the earliest moment is not known: it may be this one.
+            since = max(since, change.at)
+            self._restored.discard(number)
+            self._open[number] = dict.fromkeys(self._open[number], since)
+            self._crowd_since[number] = since
+        incident = _replace(incident, unheld_since=since)
+        self._graver.pop(number, None)
+        self._look_again(incident)
+        return incident
 
     def incidents(self) -> list[Incident]:
         return [one for one in self._incidents.values() if one.ended is None]
@@ -96,14 +176,17 @@ class GoingOn:
             incident = _replace(incident, cause=Cause.RESTART_IN_PLACE, sentence=sentence)
         if change.change in _ENDS or change.change is ChangeType.DELETED:
             del self._of[clue.key]
-            self._open[number].discard(clue.key)
+            del self._open[number][clue.key]
+            incident = self._waits(incident, change)
             if not self._goes_on(number):
-                incident = _replace(incident, ended=change.at)
+                incident = _replace(incident, ended=change.at, unheld_since=None)
         self._incidents[number] = self._news[number] = incident
         return True
 
     def _worst_gap(self, incident: Incident, change: Change) -> float | None:
-        blind = blind_times(self._known.breaks, change.at)
+        blind = self._blind_until(change.at)
+        if change.change is ChangeType.DELETED:  # nobody holds it until then
+            incident = so_far(incident, change.at, blind)
         return max(incident.worst_gap_seconds or 0.0, watched_gap(change, blind) or 0.0) or None
 
     def _takes_unlisted(self, clue: Clue) -> bool:
@@ -123,8 +206,9 @@ class GoingOn:
         incident = _replace(incident, unlisted=unlisted, worst_gap_seconds=gap)
         if not unlisted.without:
             self._crowds.discard(number)
+            incident = self._waits(incident, change)
             if not self._goes_on(number):
-                incident = _replace(incident, ended=change.at)
+                incident = _replace(incident, ended=change.at, unheld_since=None)
         self._incidents[number] = self._news[number] = incident
         return True
 
@@ -140,9 +224,10 @@ class GoingOn:
     def _is_over(self, number: str, key: ObjectName) -> None:
         """A Lease of it has a holder again, after a time that nobody can tell about."""
         del self._of[key]
-        self._open[number].discard(key)
+        del self._open[number][key]
         if not self._open[number]:
-            one = _replace(self._incidents[number], ended=self._cut[number])
+            self._graver.pop(number, None)
+            one = _replace(self._incidents[number], ended=self._cut[number], unheld_since=None)
             self._incidents[number] = self._news[number] = one
 
     def review(self, now: datetime) -> list[Incident]:
@@ -152,8 +237,10 @@ class GoingOn:
                 # One that flapped at the stop has no Lease whose holder would end it.
                 over_at = self._stopped_at or now
                 ended = one.ended if self._goes_on(number) else one.ended or over_at
-                settled = _replace(one, settled=True, ended=ended)
+                since = one.unheld_since if ended is None else None
+                settled = _replace(one, settled=True, ended=ended, unheld_since=since)
                 self._incidents[number] = self._news[number] = settled
+        self._let_them_grow(now)
         for number in [one for one, at in self._overruns.items() if at <= now]:
             del self._overruns[number]
             if self._incidents[number].ended is None:
@@ -166,18 +253,34 @@ class GoingOn:
                 self._forget(incident.id)
         return news
 
+    def _let_them_grow(self, now: datetime) -> None:
+        """Report those of which nobody held a Lease for long by now."""
+        due = [number for number, at in self._graver.items() if at <= now]
+        blind = self._blind_until(now) if due else ()
+        for number in due:
+            del self._graver[number]
+            one = so_far(self._incidents[number], now, blind)
+            at = graver_at(one, now, blind)
+            if at is not None:
+                self._graver[number] = at
+            elif one.ended is None:
+                self._incidents[number] = self._news[number] = one
+
     def next_review(self) -> datetime | None:
         waiting = [
             (one.ended or one.began) + SETTLED_AFTER
             for one in self._incidents.values()
             if not one.settled
         ]
-        return min((*waiting, *self._overruns.values()), default=None)
+        return min((*waiting, *self._overruns.values(), *self._graver.values()), default=None)
 
     def _forget(self, number: str) -> None:
         del self._incidents[number]
         self._cut.pop(number, None)
         self._overruns.pop(number, None)
+        self._graver.pop(number, None)
+        self._crowd_since.pop(number, None)
+        self._restored.discard(number)
         self._members.pop(number, None)
         self._crowds.discard(number)
         for key in self._open.pop(number):

@@ -35,7 +35,15 @@ from leases.domain.cause.scene import (
     span,
 )
 from leases.domain.change import ChangeType
-from leases.domain.figures import LOST_SOON, QUICK_LOSSES, BriefChange, flapped, watched_gap
+from leases.domain.figures import (
+    LOST_SOON,
+    QUICK_LOSSES,
+    BriefChange,
+    Span,
+    flapped,
+    held,
+    watched_gap,
+)
 from leases.domain.incident import (
     Cause,
     Confidence,
@@ -271,6 +279,7 @@ class ReportedAs(msgspec.Struct, frozen=True):
     serials: list[int]  # of the judgements
     settles_at: datetime
     unlisted: Unlisted | None = None
+    graver_at: datetime | None = None  # when nobody held a Lease of it for long
 
     @classmethod
     def of(cls, group: Group, crowd: Crowd | None, settled_after: timedelta) -> ReportedAs:
@@ -283,6 +292,8 @@ class ReportedAs(msgspec.Struct, frozen=True):
 
     def still_holds(self, group: Group, crowd: Crowd | None, now: datetime) -> bool:
         if now >= self.settles_at or [one.serial for one in group.episodes] != self.serials:
+            return False
+        if self.graver_at is not None and now >= self.graver_at:
             return False
         if self.unlisted is not (None if crowd is None else crowd.unlisted):
             return False
@@ -364,12 +375,10 @@ def incident_of(
     ended = [one.ended_at for one in episodes]
     if verdict.cause is Cause.FLAPPING:
         ended = [_flapped_until(clues[-1].change.at, ended, breaks, settled=settled)]
-    blind = blind_times(breaks, now)
-    gaps = [gap for clue in clues if (gap := watched_gap(clue.change, blind))]
     unlisted = None if crowd is None else crowd.unlisted
-    if crowd is not None and unlisted is not None:
-        gaps += [gap] if (gap := crowd.worst_gap(blind)) else []
+    if unlisted is not None:
         ended.append(None if unlisted.without else unlisted.until)
+    worst_gap, unheld_since = _without_holder(episodes, crowd, blind_times(breaks, now))
     evidence = verdict.evidence or (Evidence(verdict.sentence, Source.LEASES),)
     return Incident(
         id=number,
@@ -382,7 +391,8 @@ def incident_of(
         leases=tuple(sorted({one.key for one in episodes})),
         hosts=tuple(dict.fromkeys(hosts))[:MAX_HOSTS],
         writer=verdict.writer,
-        worst_gap_seconds=max(gaps, default=None),
+        worst_gap_seconds=worst_gap,
+        unheld_since=unheld_since if None in ended else None,
         evidence=tuple(dict.fromkeys(evidence))[:MAX_EVIDENCE],
         without=without,
         members=tuple(clue.member for clue in clues),
@@ -390,6 +400,21 @@ def incident_of(
         standing=standing_of(group, now),
         settled=settled,
     )
+
+
+def _without_holder(
+    episodes: Sequence[Episode], crowd: Crowd | None, blind: Sequence[Span]
+) -> tuple[float | None, datetime | None]:
+    """Return the longest time without a holder that is over, and since when the longest goes on."""
+    changes = [clue.change for one in episodes for clue in one.clues]
+    gaps = [gap for change in changes if (gap := watched_gap(change, blind))]
+    waits = [wait for one in episodes for wait in one.waits()]
+    gaps += [held(since, until, blind).watched for since, until in waits if until is not None]
+    unheld = [since for since, until in waits if until is None]
+    if crowd is not None:
+        gaps += [gap] if (gap := crowd.worst_gap(blind)) else []
+        unheld += crowd.unheld()
+    return max(gaps, default=None), min(unheld, default=None)
 
 
 def _flapped_until(
@@ -403,10 +428,12 @@ def _flapped_until(
 
 def withdrawn(incident: Incident, heir: str) -> Incident:
     """Return an incident that turned out to be part of another."""
-    return msgspec.structs.replace(incident, members=(), unlisted=None, settled=True, part_of=heir)
+    return msgspec.structs.replace(
+        incident, members=(), unlisted=None, unheld_since=None, settled=True, part_of=heir
+    )
 
 
 def given_up(incident: Incident) -> Incident:
     """Return an incident that is followed no longer: it counts as settled and over."""
     ended = incident.ended or incident.began
-    return msgspec.structs.replace(incident, settled=True, ended=ended)
+    return msgspec.structs.replace(incident, settled=True, ended=ended, unheld_since=None)

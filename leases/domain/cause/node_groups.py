@@ -55,7 +55,7 @@ class Crowd:
         self.changed_at = datetime.min.replace(tzinfo=UTC)  # our clock
         self._worst: Change | None = None  # ended the longest time without a holder
         self._worst_seconds = 0.0
-        self.names: dict[ObjectName, bool] = {}  # whether nobody holds it
+        self.names: dict[ObjectName, datetime | None] = {}  # since when nobody holds it
         self.unlisted: Unlisted | None = None
 
     @property
@@ -85,16 +85,21 @@ class Crowd:
 
     def add(self, clue: Clue) -> None:
         change = clue.change
-        self.names[clue.key] = is_open = change.change is ChangeType.EXPIRED
+        is_open = change.change is ChangeType.EXPIRED
+        self.names[clue.key] = change.at if is_open else None
         self.changed_at = change.observed_at
         known = self.unlisted or Unlisted(change.at, change.at, 0, 0, 0)
         self.unlisted = one_more(known, change.at, leases=self.number, opened=1 if is_open else -1)
+
+    def unheld(self) -> list[datetime]:
+        """Return since when nobody holds each of them that nobody holds."""
+        return [since for since in self.names.values() if since is not None]
 
     def cut(self, at: datetime) -> None:
         """What comes after that moment is none of theirs: each that went on ended then."""
         known = self.unlisted
         if known is not None and known.since <= at:
-            self.names = dict.fromkeys(self.names, False)
+            self.names = dict.fromkeys(self.names)
             self.unlisted = replace(known, without=0, until=max(at, known.until))
 
     def number_with(self, hearts: Iterable[Judged]) -> int:

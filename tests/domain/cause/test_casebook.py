@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -11,10 +12,12 @@ from msgspec.structs import replace
 from leases.domain.cause.casebook import Casebook
 from leases.domain.cause.clue import Clue, Episode
 from leases.domain.cause.facts import EventFact, Fact, Knowledge, NodeFact, PodFact, RefusedSource
+from leases.domain.cause.going_on import so_far
 from leases.domain.cause.inquiry import Inquiries
 from leases.domain.incident import Cause, Confidence, Incident, Source, Standing
+from leases.domain.kind import Kind
 from leases.domain.lease import Lease, ObjectName
-from leases.domain.watched_times import Connection, ConnectionState
+from leases.domain.watched_times import Connection, ConnectionState, MissedTime, Missing
 from leases.tracking.store import Store
 from leases.wire.watch_decoding import Applied, Deleted, Listed
 from tests.support.values.leases import NOON, after, lease
@@ -64,8 +67,10 @@ def test_a_break_of_the_watch_changes_what_happened_in_it_alone() -> None:
     assert len(causes) == 2
     assert Cause.API_OUTAGE not in causes
     book.watch(Connection(state=ConnectionState.STALE, since=after(16)), after(60))
-    (changed,) = book.review(after(61))
-    assert (changed.cause, changed.leases[0].name) == (Cause.API_OUTAGE, "other")
+    now = {one.leases[0].name: one for one in book.review(after(61))}
+    assert now["other"].cause is Cause.API_OUTAGE
+    assert now["controller"].cause in causes
+    assert now["controller"].worst_gap_seconds == 1.0  # nobody watched the rest
 
 
 def test_a_release_and_what_ends_its_gap_are_one_incident_told_once() -> None:
@@ -213,6 +218,95 @@ def test_after_a_restart_an_incident_goes_on_under_its_id() -> None:
     (ended,) = later.review(after(34))
     assert (ended.id, ended.ended, len(ended.members)) == (stored.id, after(33), 2)
     assert later.going_on() == []
+
+
+def grows(book: Casebook, since: int, until: int) -> list[tuple[int, float]]:
+    """When the book told how long nobody held a Lease, and how long."""
+    reviews = ((step, one) for step in range(since, until) for one in book.review(after(step)))
+    return [(step, one.worst_gap_seconds or 0.0) for step, one in reviews]
+
+
+def expired_at_15(**other: object) -> list[Clue]:
+    """A Lease that runs out 15 s after noon, and how that ends."""
+    return clues((15, None), (200, lease(OTHER, renewed=200, acquired=200, version=2)), **other)
+
+
+def test_a_gap_that_goes_on_counts_and_is_told_again_once_it_is_long() -> None:
+    book = Casebook("c")
+    expired, taken = expired_at_15()
+    book.note(expired)
+    told = grows(book, 15, 190)
+    first_long = next(step for step, gap in told if gap >= 30)
+    assert first_long == 45
+    assert [step for step, _ in told if step < 120] == [17, 45]
+    (going_on,) = book.going_on()
+    assert going_on.unheld_since == after(15)
+    assert so_far(going_on, after(190), ()).worst_gap_seconds == 175
+    book.note(taken)
+    (over,) = book.review(after(201))
+    assert (over.worst_gap_seconds, over.unheld_since) == (185, None)
+
+
+def test_what_nobody_watched_of_a_gap_that_goes_on_makes_it_no_longer() -> None:
+    book = Casebook("c")
+    book.note(expired_at_15()[0])
+    assert grows(book, 15, 25) == [(17, 2)]
+    book.watch(Connection(state=ConnectionState.STALE, since=after(25)), after(25))
+    assert all(gap == 10 for _, gap in grows(book, 25, 100))
+    book.watch(Connection(state=ConnectionState.LIVE, since=after(100)), after(100))
+    assert next(step for step, gap in grows(book, 100, 130) if gap >= 30) == 120
+
+
+def test_a_deleted_lease_had_no_holder_until_then_and_a_lock_waits_for_nobody() -> None:
+    book = Casebook("c")
+    gone = lease(POD, version=2)
+    for clue in clues((15, None), (75, Deleted(gone))):
+        book.note(clue)
+    (deleted,) = told(book, 100).values()
+    assert (deleted.worst_gap_seconds, deleted.unheld_since) == (60, None)
+    locks = Casebook("c")
+    (expired,) = clues((15, None))
+    locks.note(replace(expired, change=replace(expired.change, kind=Kind.LOCK)))
+    assert {one.worst_gap_seconds for one in told(locks, 100).values()} == {None}
+
+
+@pytest.mark.parametrize(
+    ("stopped", "blind", "long_at"), [(30, 0, 50), (30, 5, 55), (190, 170, 220)]
+)
+def test_after_a_restart_a_gap_that_goes_on_is_told_once_it_is_long(
+    stopped: int, blind: int, long_at: int
+) -> None:
+    """It stood still for 5 s at the restart, and for `blind` seconds before it."""
+    before, later = Casebook("c"), Casebook("c")
+    expired = expired_at_15()[0]
+    before.note(expired)
+    if blind:
+        before.watch(Connection(state=ConnectionState.STALE, since=after(17)), after(17))
+        grows(before, 17, 17 + blind)
+        until = after(17 + blind)
+        before.watch(Connection(state=ConnectionState.LIVE, since=until), until)
+    grows(before, 17 + blind, stopped)
+    unseen = [(after(17), after(17 + blind))] if blind else []
+    later.restore(before.going_on(), after(stopped), unseen)
+    again = MissedTime(since=after(stopped), until=after(stopped + 5), why=Missing.STOPPED)
+    later.missed(again)
+    told = grows(later, stopped + 5, 400)
+    assert next(step for step, gap in told if gap >= 30) == long_at
+
+
+def test_after_a_restart_the_wait_of_another_lease_is_not_told_of_the_rest() -> None:
+    """Which of the restored Leases waits since when is not known; none is said to wait longer."""
+    other = lease(POD, name="other", uid="uid-2", renewed=20)
+    before, later = Casebook("c"), Casebook("c")
+    taken = lease(OTHER, renewed=40, acquired=40, transitions=1, version=2)
+    everything = clues((15, None), (35, None), (40, taken), first=(lease(POD), other))
+    for clue in everything[:2]:
+        before.note(clue)
+    (stored,) = told(before, 40).values()
+    later.restore([stored])
+    later.note(everything[2])
+    known = later.review(after(41))[-1]
+    assert (known.ended, known.unheld_since, known.worst_gap_seconds) == (None, after(40), 25)
 
 
 def test_an_incident_that_goes_on_for_long_ends_under_its_id() -> None:

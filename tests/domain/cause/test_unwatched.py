@@ -267,6 +267,10 @@ async def test_more_than_are_listed_are_counted(
     board.until(130)
     (incident,) = board.incidents
     assert (incident.ended, incident.unlisted and incident.unlisted.without) == (None, 13)
+    # The first six are listed; the others wait as well.
+    ran_out = min(one.at for one in board.losses(58) if one.change is ChangeType.EXPIRED)
+    assert incident.unheld_since == ran_out
+    assert incident.worst_gap_seconds >= 30
     for one in cluster.holders[ELECTIONS : ELECTIONS + 6]:
         one.silent -= 20  # what is not listed comes back last
     if cut is not None:

@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from leases.domain import notify
+from leases.domain.cause.going_on import so_far
 from leases.domain.change import ChangeType
 from leases.domain.incident import Cause, Standing
 from leases.domain.kind import Kind
@@ -19,6 +20,7 @@ from leases.domain.notify import (
     Stage,
     Subject,
     chooses,
+    gravity,
     is_quiet,
     message_of,
     next_stage,
@@ -154,3 +156,14 @@ def test_quiet_needs_every_lease_of_the_incident():
     assert not is_quiet([mute], "a", [KEDA], T0 + timedelta(hours=1))
     assert is_quiet([Quiet(since=T0, until=None)], "b", [KEDA, SCHEDULER], T0)
     assert not is_quiet([Quiet(since=T0, until=None)], "b", [], T0)
+
+
+def test_a_gap_that_goes_on_is_worse_once_it_is_long_and_meets_a_choice_by_severity():
+    opened = replace(CRASH, unheld_since=T0)
+    short, long = (so_far(opened, T0 + timedelta(seconds=one), ()) for one in (29, 30))
+    assert next_stage(short, told(incident=opened)) is None
+    assert next_stage(long, told(incident=opened)) is Stage.WORSENED
+    critical = Choice(severities=(Gravity.CRITICAL,))
+    chosen = [chooses(critical, replace(SUBJECT, severity=gravity(one))) for one in (short, long)]
+    assert chosen == [False, True]
+    assert told(incident=long).worst_gap_seconds == 30.0

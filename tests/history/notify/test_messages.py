@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from leases.domain import notify
 from leases.domain.incident import Cause
 from leases.domain.kind import Kind
-from leases.domain.notify import Choice, Stage
+from leases.domain.notify import Choice, Gravity, Stage
 from leases.history import outbox
 from leases.history.deliveries import (
     CLAIM,
@@ -21,6 +21,7 @@ from leases.history.deliveries import (
     finish,
     forget_messages,
 )
+from leases.history.find_incidents import open_incidents
 from leases.history.outbox import acknowledge, decide_over, end
 from leases.history.write_batch import write_changes
 from leases.models import Acknowledgement, IncidentRecord, Notification, QuietTime
@@ -203,6 +204,21 @@ def test_what_was_told_before_a_window_ends_in_it():
     muted(until=T0 + timedelta(hours=1))
     record(OVER, at=T0 + SECOND)
     assert stages(send(T0 + SECOND)) == [Stage.OVER]
+
+
+def test_who_chose_by_severity_hears_of_it_once_that_is_met_and_others_that_it_worsened():
+    a_receiver("critical", Choice(severities=(Gravity.CRITICAL,)))
+    a_receiver("all")
+    going_on = replace(OPEN, cause=Cause.CRASH, worst_gap_seconds=29.0, unheld_since=T0)
+    told = []
+    for second, gap in ((29, 29.0), (30, 30.0), (45, 45.0)):
+        at = T0 + second * SECOND
+        record(replace(going_on, worst_gap_seconds=gap), at=at)
+        told.append([(one.stage, one.severity) for one in send(at)])
+    opened, worse = (Stage.OPENED, Gravity.CRITICAL), (Stage.WORSENED, Gravity.CRITICAL)
+    assert told == [[(Stage.OPENED, Gravity.WARNING)], [opened, worse], []]
+    [stored] = open_incidents("a")
+    assert stored.unheld_since == T0
 
 
 @pytest.mark.parametrize("acknowledged", [False, True])

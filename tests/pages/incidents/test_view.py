@@ -10,7 +10,8 @@ from html import unescape
 import msgspec
 import pytest
 
-from dashboard.parts.formatting import when
+from dashboard.parts.formatting import age, when
+from dashboard.watched_cluster import WatchedCluster
 from leases.domain.change import ChangeType
 from leases.domain.incident import Cause, Standing
 from leases.domain.watched_times import ConnectionState, WatchedTime
@@ -65,6 +66,26 @@ def test_a_row_says_when_how_long_why_and_how_sure(store, operator):
     assert "Node down Likely" in text
     assert "3 Leases, 2 hosts, worst 45 s" in text
     assert 'm-hide gap-long">45 s' in text_of(operator.get(LIST))
+
+
+def test_a_gap_that_goes_on_is_as_long_as_now_in_each_answer(store, operator, monkeypatch):
+    gap = {"worst_gap_seconds": 3.0, "unheld_since": T0 - timedelta(seconds=50)}
+    stored({"id": "on", "ended": None, **gap})
+    for later, worst in ((0, 50.0), (10, 60.0)):
+        as_of = T0 + timedelta(seconds=later)
+        monkeypatch.setattr(WatchedCluster, "as_of", lambda *_, as_of=as_of: as_of)
+        (listed,) = operator.get(f"{LIST}?format=json").json()["items"]
+        file = b"".join(operator.get(f"{LIST}?format=csv").streaming_content).decode()
+        (row,) = csv.DictReader(file.splitlines())
+        one = operator.get(f"{LIST}on/?format=json").json()
+        told = (listed, row, one)
+        assert [float(each["worst_gap_seconds"]) for each in told] == [worst] * 3
+        assert f"worst {age(worst)}" in words(operator.get(LIST))
+        assert f"Longest time without a holder | {age(worst)} |" in text_of(
+            operator.get(f"{LIST}on/?format=markdown")
+        )
+        page = text_of(operator.get(f"{LIST}on/"))
+        assert re.search(rf'"incident-worst"[^>]*>{re.escape(age(worst))}<', page)
 
 
 def test_a_gap_that_nobody_can_see_is_none(store, operator):

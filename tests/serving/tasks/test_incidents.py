@@ -17,7 +17,9 @@ from dashboard.config import ClusterSpec
 from dashboard.live.publisher import FeedReader
 from dashboard.metrics import exposition
 from dashboard.serving.runtime import Options, Runtime
-from leases.domain.cause import casebook
+from dashboard.serving.tasks import incidents
+from leases.domain import notify
+from leases.domain.cause import casebook, going_on
 from leases.domain.cause.casebook import Casebook
 from leases.domain.cause.facts import PodFact, Question
 from leases.domain.incident import Cause, Source
@@ -27,12 +29,16 @@ from leases.history import insert_incidents
 from leases.history.find_changes import of_lease
 from leases.history.find_incidents import find_incidents, incident_of
 from leases.history.insert_incidents import CauseMark
+from leases.history.outbox import stored_message
 from leases.kube import lease_client
 from leases.kube.backoff import Backoff
 from leases.kube.cluster_source import ClusterSource, SourceKind
 from leases.kube.evidence import EvidenceReader
+from leases.models import Notification
 from leases.tracking.tracker import Tracker
 from leases.wire.microtime import format_microtime
+from tests.support.values.changes import T0
+from tests.support.values.receivers import a_receiver
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -152,6 +158,37 @@ async def test_an_expired_lease_is_an_incident_everywhere_and_after_a_restart(
     assert len(await sync_to_async(find_incidents)("a", limit=9)) == 1
     # The recorder knows what the run before has marked.
     assert [mark.member.identity.split()[1] for mark in marked] == ["deleted"]
+
+
+async def test_who_asked_for_critical_alone_hears_of_a_gap_that_goes_on(start, killed, monkeypatch):
+    """In the run after the one that saw it begin, and in the same one."""
+
+    def told() -> list[tuple[str, str]]:
+        rows = Notification.objects.order_by("pk")
+        return [(row.stage, notify.Gravity(stored_message(row).severity)) for row in rows]
+
+    def long_from(seconds: float) -> None:
+        for place in (notify, going_on):
+            monkeypatch.setattr(place, "LONG_GAP_SECONDS", seconds)
+
+    critical = notify.Choice(severities=(notify.Gravity.CRITICAL,), stages=(notify.Stage.OPENED,))
+    await sync_to_async(a_receiver)(choice=critical)
+    running = await start()
+    await hold(running)
+    await until(running.publisher.hubs["a"].going_on)
+    await running.stop()
+    assert await sync_to_async(told)() == []
+    restore, restored, unseen = Casebook.restore, [], ((T0, T0 + timedelta(seconds=1)),)
+    monkeypatch.setattr(incidents, "blind_between", lambda *_, **__: unseen)
+    monkeypatch.setattr(
+        Casebook, "restore", lambda book, *given: restored.append(given) or restore(book, *given)
+    )
+    long_from(4.0)
+    again = await start()
+    assert restored[0][2] == unseen
+    await until_stored(lambda: told() == [("opened", "critical")])
+    await hold(again, "other")
+    await until_stored(lambda: told() == [("opened", "critical")] * 2)
 
 
 async def test_a_settled_incident_is_counted_once(start, killed, monkeypatch):
