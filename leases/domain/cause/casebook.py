@@ -29,7 +29,7 @@ from leases.domain.cause.groups import (
     withdrawn,
 )
 from leases.domain.cause.inquiry import Inquiries
-from leases.domain.cause.node_groups import Crowd, blind_times
+from leases.domain.cause.node_groups import Crowd
 from leases.domain.cause.rules.api import api_trouble
 from leases.domain.cause.rules.handover import by_shape, scaled_down, stopped
 from leases.domain.cause.rules.place import drained, evicted, heartbeat, node_down
@@ -390,7 +390,7 @@ class Casebook:
             self._cluster, number, group, crowd, without=without, settled=settled, now=now,
             breaks=self._known.breaks,
         )  # fmt: skip
-        blind = blind_times(self._known.breaks, now)
+        blind = self._known.blind(now)
         incident = so_far(incident, now, blind)
         at = graver_at(incident, now, blind)
         if at is not None and not self._known.is_broken:  # else its end says when

@@ -160,6 +160,7 @@ class Knowledge:
         # Source and namespace -> when it was last refused. Roles may differ by namespace.
         self.refusals: dict[tuple[Source, str], datetime] = {}
         self.breaks: deque[Break] = deque(maxlen=20)
+        self._unheard_since: datetime | None = None  # also where no break says so yet
 
     def learn(self, facts: Iterable[Fact]) -> set[str]:
         """Add facts. Returns the names of the objects they are about."""
@@ -184,6 +185,10 @@ class Knowledge:
 
     def watch(self, connection: Connection, now: datetime) -> Break | None:
         """Note a break of our watch, or its end. Returns the break."""
+        if connection.state is ConnectionState.LIVE:
+            self._unheard_since = None
+        elif self._unheard_since is None:
+            self._unheard_since = connection.heard_at or connection.since
         last = self.breaks[-1] if self.breaks and self.breaks[-1].until is None else None
         if connection.state is ConnectionState.STALE and last is None:
             self.breaks.append(Break(connection.heard_at or connection.since))
@@ -222,7 +227,14 @@ class Knowledge:
     @property
     def is_broken(self) -> bool:
         """Whether nobody watches now."""
-        return any(one.until is None for one in self.breaks)
+        return self._unheard_since is not None or any(one.until is None for one in self.breaks)
+
+    def blind(self, now: datetime) -> list[tuple[datetime, datetime]]:
+        """Return the times up to now that nobody watched."""
+        spans = [(one.since, one.until or now) for one in self.breaks]
+        if self._unheard_since is not None and all(one.until is not None for one in self.breaks):
+            spans.append((self._unheard_since, now))
+        return spans
 
     def broken(self, since: datetime, until: datetime) -> float:
         """Return for how many seconds of that time our watch was broken, short breaks left out, and

@@ -7,7 +7,7 @@ import msgspec
 
 from leases.domain.cause.clue import Clue, contender
 from leases.domain.cause.facts import Knowledge
-from leases.domain.cause.node_groups import GOES_ON, blind_times, one_more
+from leases.domain.cause.node_groups import GOES_ON, one_more
 from leases.domain.change import Change, ChangeType
 from leases.domain.figures import LONG_GAP_SECONDS, Span, held, watched_gap
 from leases.domain.incident import Cause, Incident, Member, Standing
@@ -126,7 +126,7 @@ class GoingOn:
             self._graver[incident.id] = plus(since, timedelta(seconds=LONG_GAP_SECONDS))
 
     def _blind_until(self, now: datetime) -> list[Span]:
-        return [*self._blind, *blind_times(self._known.breaks, now)]
+        return [*self._blind, *self._known.blind(now)]
 
     def _waits(self, incident: Incident, change: Change) -> Incident:
         """Return it with what is known after this change of when its Leases lost their holders."""

@@ -247,12 +247,16 @@ def test_a_gap_that_goes_on_counts_and_is_told_again_once_it_is_long() -> None:
     assert (over.worst_gap_seconds, over.unheld_since) == (185, None)
 
 
-def test_what_nobody_watched_of_a_gap_that_goes_on_makes_it_no_longer() -> None:
+@pytest.mark.parametrize("state", [ConnectionState.STALE, ConnectionState.REFUSED])
+def test_what_nobody_watched_of_a_gap_that_goes_on_makes_it_no_longer(
+    state: ConnectionState,
+) -> None:
     book = Casebook("c")
     book.note(expired_at_15()[0])
     assert grows(book, 15, 25) == [(17, 2)]
-    book.watch(Connection(state=ConnectionState.STALE, since=after(25)), after(25))
+    book.watch(Connection(state=state, since=after(25)), after(25))
     assert all(gap == 10 for _, gap in grows(book, 25, 100))
+    book.missed(MissedTime(since=after(25), until=after(100), why=Missing.LOST))
     book.watch(Connection(state=ConnectionState.LIVE, since=after(100)), after(100))
     assert next(step for step, gap in grows(book, 100, 130) if gap >= 30) == 120
 
