@@ -199,6 +199,18 @@ WATCH_LENGTHS = """() => {
 }"""
 
 
+# A machine that slept does not trust its clock; what is drawn meanwhile has the text of before.
+DRAW_AFTER_A_SLEEP = """async () => {
+  const { placeAll } = await import("leaseboard/rows");
+  const real = Date.now;
+  Date.now = () => real() + 45_000;
+  const tile = document.querySelector("[data-tile='default/calm']");
+  const old = tile.outerHTML.replace(/(data-since[^>]*>)[^<]*/, "$1long ago");
+  placeAll({tile: {"default/calm": old}});
+  return document.querySelector("[data-tile='default/calm'] [data-since]").textContent;
+}"""
+
+
 def test_lengths_never_shrink_when_parts_are_drawn_again(visits: Visits, api: LeaseApi) -> None:
     """What was drawn for an earlier page is sent to a later one with the text of then."""
     api.create("calm", holder="pod-1", duration=3600)
@@ -212,5 +224,9 @@ def test_lengths_never_shrink_when_parts_are_drawn_again(visits: Visits, api: Le
         page = visits.page(locale=f"en-{'NZ' if path else 'ZA'}")
         page.add_init_script(f"({WATCH_LENGTHS})()")
         page.goto(f"{visits.url}/c/embedded/{path}")
-        page.wait_for_function("swapped.size > 0")
+        wait_for(
+            lambda page=page: page.evaluate("swapped.size") or page.wait_for_timeout(50),
+            what=f"a part of {path or 'the overview'} that is drawn again",
+        )
         assert page.evaluate("shrank") == [], path
+    assert re.match(r"[\d.]+ [sm]", page.evaluate(DRAW_AFTER_A_SLEEP))
