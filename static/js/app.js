@@ -5,6 +5,7 @@ import "leaseboard/keys";
 import "leaseboard/find";
 import "leaseboard/copying";
 import "leaseboard/cut_names";
+import "leaseboard/lane_labels";
 import { scan } from "leaseboard/clock";
 import { startLive } from "leaseboard/live";
 import { showConnection } from "leaseboard/connection";

@@ -20,6 +20,7 @@ from leases.models import WatchSpan  # noqa: E402
 from tests.support.values.change_rows import to_row  # noqa: E402
 
 LANES = 60
+LONG = "keda-operator-6f9f9c5b4"  # a set of Pods, of which the first lane has two
 
 
 def row(name: str, change: ChangeType, at: datetime, holder: str, version: int, **more) -> Row:
@@ -53,8 +54,9 @@ def main() -> None:
     ]  # fmt: skip
     for number in range(LANES):
         name = f"lane-{number:02}"
-        rows.append(row(name, ChangeType.CREATED, now - timedelta(hours=5), "cp-1", 1))
-        rows.append(row(name, ChangeType.REPLACED, now - timedelta(hours=1), "cp-3", 2))
+        first, last = ("cp-1", "cp-3") if number else (f"{LONG}-r88ds", f"{LONG}-9c2t9")
+        rows.append(row(name, ChangeType.CREATED, now - timedelta(hours=5), first, 1))
+        rows.append(row(name, ChangeType.REPLACED, now - timedelta(hours=1), last, 2))
     rows.append(row("busy", ChangeType.CREATED, now - timedelta(hours=5), "cp-1", 1))
     for number in range(60):
         at = now - timedelta(minutes=100) + number * timedelta(seconds=20)

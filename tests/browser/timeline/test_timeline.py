@@ -46,6 +46,30 @@ def test_a_deep_link_shows_who_held_it_then_and_puts_the_playhead_there(
     assert page.evaluate(BOXES) == []
 
 
+# The labels of terms and bands that reach beyond their bar, at this width.
+BEYOND = """() => [...document.querySelectorAll(":is(.term, .band) > text")]
+  .filter((text) => {
+    const bar = text.parentElement.querySelector(".fill").getBoundingClientRect();
+    const words = text.getBoundingClientRect();
+    return words.width && (words.left < bar.left - 1 || words.right > bar.right + 1);
+  })
+  .map((text) => text.textContent)"""
+LABELS = """() => [...document.querySelectorAll("[data-lane='default/lane-00'] .term > text")]
+  .map((text) => text.textContent)"""
+
+
+def test_labels_of_a_narrow_lane_are_cut_in_the_middle(server: Server, page: Page) -> None:
+    page.goto(stretch(server, sort="name", q="lane-0"))
+    for width, ends in (
+        (1440, ["r88ds", "9c2t9"]),
+        (1024, ["r88ds", "9c2t9"]),
+        (390, ["r88ds", ""]),
+    ):
+        page.set_viewport_size({"width": width, "height": 844})
+        wait_for(lambda: page.evaluate(BEYOND) == [], what=f"labels that fit at {width}")
+        assert [label[-5:] for label in page.evaluate(LABELS)] == ends
+
+
 def test_a_click_on_a_lane_moves_the_playhead_and_the_url(server: Server, page: Page) -> None:
     page.goto(stretch(server))
     expect(page.locator(AS_OF)).to_have_text("cp-2")
