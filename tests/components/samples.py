@@ -335,6 +335,7 @@ def _pasts(now: datetime) -> list[LeasePast]:
         blind_terms=((since, now - timedelta(hours=21)),),
         statistics=statistics(life, since=since, until=now),
         totals=totals_in(life, Kind.ELECTION, since=since, until=now),
+        present=None,
         stretch=Stretch(
             cluster="prod",
             since=since,
