@@ -344,7 +344,6 @@ def _pasts(now: datetime) -> list[LeasePast]:
             marks={},
             abandoned_after=DEFAULT_ABANDONED_AFTER,
         ),
-        present=None,
     )
     nothing = msgspec.structs.replace(
         lively,
