@@ -168,7 +168,7 @@ def time_since(
     begun = f"since {when(since, now)}"
     return replace(
         HeldView.of(lasts),
-        since=None if ended else until.timestamp() - lasts.watched,
+        since=None if ended else round(until.timestamp() - lasts.watched, 3),
         began=begun.partition(f" {since.year} ")[0] if lasts.unwatched else "",
         note=f"{begun}, {age(lasts.unwatched)} of it not watched" if lasts.unwatched else "",
     )

@@ -200,6 +200,7 @@ class ListeningServer(uvicorn.Server):
             task.cancel()
         await asyncio.gather(*self._accepting, return_exceptions=True)
         await super().shutdown(sockets)
+        await asyncio.sleep(0)  # connections that were closed last let go of their sockets
 
     async def welcome(self, connection: socket.socket) -> None:
         try:

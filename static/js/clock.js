@@ -78,9 +78,7 @@ const observer = new IntersectionObserver((entries) => {
 
 /** Watch what ages inside `root`, and `root` itself; paint it at once, as its drawing may be older than the page. */
 export function scan(root = document) {
-  const found = [...root.querySelectorAll(AGING)];
-  if (root.matches?.(AGING)) found.push(root);
-  for (const el of found) {
+  for (const el of [...root.querySelectorAll(AGING), ...(root.matches?.(AGING) ? [root] : [])]) {
     seen.add(el); // until the observer reports that it is off screen
     observer.observe(el);
     paint(el);
@@ -98,5 +96,4 @@ function tick() {
     }
   }
 }
-const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
-setInterval(tick, calm ? 1000 : 250);
+setInterval(tick, matchMedia("(prefers-reduced-motion: reduce)").matches ? 1000 : 250);

@@ -196,7 +196,14 @@ def test_yaml_and_the_way_to_the_log_are_copied_as_they_stand(story, visits):
     spec = {"containers": [{"name": "main", "image": "demo:1"}]}
     story.send("POST", PODS, {"metadata": {"name": "cp-1"}, "spec": spec})
     page = visits.open(PATH, permissions=["clipboard-read", "clipboard-write"])
-    page.get_by_role("button", name="Copy the command: The log").click()  # came after the page
+    copy = page.get_by_role("button", name="Copy the command: The log")  # comes after the page
+
+    def is_there() -> bool:  # another test may have asked for the Pod just before it was made
+        page.reload(wait_until="networkidle")
+        return copy.count() > 0
+
+    wait_for(is_there, what="the Pod on the page", seconds=60)
+    copy.click()
     expect(page.locator("#announce")).to_have_text("Copied")
     copied = page.evaluate("navigator.clipboard.readText()")
     assert copied.endswith("--namespace default logs cp-1 --container main --tail 100")
