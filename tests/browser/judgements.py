@@ -54,6 +54,9 @@ COLOURS = f"""async () => {{
   localStorage.setItem("passed looks", JSON.stringify([...passed]));
   return found.violations.flatMap({SENTENCES});
 }}"""
+# Waits until what follows a new size, as a ResizeObserver does, has run.
+NEXT_FRAME = """() => new Promise((done) =>
+  requestAnimationFrame(() => requestAnimationFrame(done)))"""
 # Controls that stand outside of the panel or page they belong to.
 ASTRAY = """() => [...document.querySelectorAll("main :is(input, select, textarea, button, .btn)")]
   .filter((control) => control.checkVisibility() && control.type !== "hidden")

@@ -27,6 +27,7 @@ from tests.browser.judgements import (
     CROWDED,
     LONG_LABELS,
     MISNAMED,
+    NEXT_FRAME,
     STRUCTURE,
     TOO_WIDE,
 )
@@ -293,6 +294,7 @@ def look(watched: Watched, server: Server, path: str, axe: str) -> list[str]:
     page.evaluate(LONG_LABELS)
     for width in (1440, 1280, 1024, 390) if axe else (1440, 390):
         page.set_viewport_size({"width": width, "height": 844})
+        page.evaluate(NEXT_FRAME)
         found += page.evaluate(TOO_WIDE) + page.evaluate(CROWDED)
         found += (
             [] if path.endswith("wall/") else [f"{width}: {one}" for one in page.evaluate(BOXES)]

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.judgements import NEXT_FRAME
 from tests.browser.sizes.long_names import CERT_MANAGER, OF_253, fill, names_seen
 from tests.browser.visits import Visits
 from tests.support.api_client import LeaseApi
@@ -81,9 +82,6 @@ HAIR = """() => {
     place.style.width = `${place.getBoundingClientRect().width - lacks}px`;
   }
 }"""
-CUT_ANEW = (
-    """() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"""
-)
 WIDER = """() => document.documentElement.scrollWidth - document.documentElement.clientWidth"""
 
 
@@ -123,7 +121,7 @@ def test_every_name_is_told_from_its_siblings_at_every_size(name: str, visits: V
     found = []
     for width, height in SIZES:
         page.set_viewport_size({"width": width, "height": height})
-        page.evaluate(CUT_ANEW)
+        page.evaluate(NEXT_FRAME)
         seen = names_seen(page, NAMES)
         assert seen or name in WITHOUT_LISTS
         wrong = too_short(seen) + alike(seen)
@@ -138,7 +136,7 @@ def test_no_gap_stands_behind_an_ellipsis(visits: Visits) -> None:
     page.set_viewport_size({"width": 1440, "height": 900})
     wait_for(lambda: max(page.evaluate(GAPS)) < 1, what="names drawn anew for the new width")
     page.evaluate(HAIR)
-    page.evaluate(CUT_ANEW)
+    page.evaluate(NEXT_FRAME)
     assert max(page.evaluate(GAPS)) < 1
 
 
