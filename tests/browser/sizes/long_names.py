@@ -27,6 +27,9 @@ NODES = [
 UUID = "8c2e41f0-5b1d-4f0e-9a57-2d9a3c1b7e44"
 TEAM = "team-payments-production-eu-central-1"
 EXPIRED = [*OF_253, *GRID]
+# Who wrote them by hand, two Leases each: three together would be an incident with a row.
+PERSONS = ("annotate", "apply", "create", "edit", "label", "patch")
+WRITERS = {name: f"kubectl-{PERSONS[n % 6]}" for n, name in enumerate(EXPIRED)}
 
 
 def fill(api: LeaseApi, *, heartbeats: int = 1) -> None:
@@ -61,7 +64,8 @@ def _create(api: LeaseApi, namespace: str, names: list[str], **spec: Any) -> Non
             "leaseTransitions": 1,
         }
         body = {"metadata": {"name": name}, "spec": held | spec}
-        api.send("POST", leases(namespace), body)
+        manager = WRITERS.get(name, "leader")
+        api.send("POST", f"{leases(namespace)}?fieldManager={manager}", body)
 
 
 def _pod(name: str) -> str:
