@@ -19,10 +19,11 @@ function widthOf(text, letters) {
   return range.getBoundingClientRect().width;
 }
 
-/** Whether CSS cuts it: a part of a pixel too little is enough, which `scrollWidth` rounds away. */
+/** Whether CSS cuts its text, where a part of a pixel too little is enough, or the ellipsis that a style puts behind it. */
 function isCut(piece) {
   const text = piece.firstChild;
-  return text && widthOf(text, text.length) > piece.getBoundingClientRect().width + 0.02;
+  if (!text) return false;
+  return widthOf(text, text.length) > piece.getBoundingClientRect().width + 0.02 || piece.scrollWidth > piece.clientWidth;
 }
 
 /** The width of the letters that are seen, and of the ellipsis. */
@@ -43,15 +44,21 @@ function seen(piece) {
 
 const setWidth = ({ style }, width) => Object.assign(style, { minWidth: width, maxWidth: width });
 
-function tighten(pieces) {
+/** Return the pieces in an element, as wide as CSS makes them. */
+export function loosen(element) {
+  const pieces = [...element.querySelectorAll(PIECES)];
+  for (const piece of pieces) setWidth(piece, "");
+  return pieces;
+}
+
+export function tighten(pieces) {
   const cut = pieces.filter(isCut);
   const widths = cut.map(seen); // all before the first style is set: each would lay the page out again
   cut.forEach((piece, n) => setWidth(piece, `${widths[n]}px`));
 }
 
 function tightenAll() {
-  const pieces = [...document.querySelectorAll(PIECES)];
-  for (const piece of pieces) setWidth(piece, "");
+  const pieces = loosen(document);
   const below = pieces.findIndex((piece) => piece.getBoundingClientRect().top > innerHeight);
   const first = below < 0 ? pieces.length : below;
   tighten(pieces.slice(0, first));

@@ -1,7 +1,7 @@
 // Runs the wall's clock and ticker, and shows NOT LIVE where nobody can miss it.
 import { moment } from "leaseboard/age";
 import { correct, freeze, now, scan } from "leaseboard/clock";
-import "leaseboard/cut_names";
+import { loosen, tighten } from "leaseboard/cut_names";
 import { PATIENCE } from "leaseboard/connection";
 import { startLive } from "leaseboard/live";
 import { showProblem } from "leaseboard/problem";
@@ -20,15 +20,17 @@ function showLine() {
   item = lines.length ? item % lines.length : 0;
   document.querySelector("[data-ticker]").classList.add("ticking");
   lines.forEach((line, place) => (line.hidden = place !== item));
-  fit(lines[item]?.querySelector("p"));
+  if (lines.length) fit(lines[item].querySelector("p"));
 }
 
 /** Leave nothing of a sentence below its last line: names get shorter first. */
 function fit(sentence) {
-  for (const step of sentence ? ["whole", "cut", "short", "bare"] : []) {
+  const pieces = loosen(sentence);
+  for (const step of ["whole", "cut", "short", "bare"]) {
     sentence.dataset.fit = step;
-    if (sentence.scrollHeight <= sentence.clientHeight + 1) return;
+    if (sentence.scrollHeight <= sentence.clientHeight + 1) break;
   }
+  tighten(pieces);
 }
 
 function nextLine() {

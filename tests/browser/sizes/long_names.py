@@ -109,6 +109,32 @@ SEEN = """(names) => {
     .map((el) => [el.textContent.trim(), seen(el)]);
 }"""
 
+# Pixels between the ellipsis of each cut piece and what follows it.
+GAPS = """() => [...document.querySelectorAll(".cut > i, .holder .host")]
+  .filter((el) => el.checkVisibility())
+  .filter((el) => {
+    const range = document.createRange();
+    range.selectNodeContents(el);
+    const { width } = el.getBoundingClientRect();
+    return range.getBoundingClientRect().width > width + 0.02 || el.scrollWidth > el.clientWidth;
+  })
+  .map((el) => {
+    const { fontWeight, fontSize, fontFamily } = getComputedStyle(el);
+    const range = document.createRange();
+    const pen = document.createElement("canvas").getContext("2d");
+    pen.font = `${fontWeight} ${fontSize} ${fontFamily}`;
+    const room = el.getBoundingClientRect().width - pen.measureText("…").width;
+    let gap = 0;
+    for (let letters = 1; letters <= el.firstChild.length; letters += 1) {
+      range.setStart(el.firstChild, 0);
+      range.setEnd(el.firstChild, letters);
+      const left = room - range.getBoundingClientRect().width;
+      if (left < 0) break;
+      gap = left;
+    }
+    return gap;
+  })"""
+
 
 def names_seen(page: Page, css: str) -> dict[str, str]:
     """Whole names with what is seen of them where least is seen."""

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.judgements import NEXT_FRAME
-from tests.browser.sizes.long_names import CERT_MANAGER, OF_253, fill, names_seen
+from tests.browser.sizes.long_names import CERT_MANAGER, GAPS, OF_253, fill, names_seen
 from tests.browser.visits import Visits
 from tests.support.api_client import LeaseApi
 from tests.support.processes import Server, serving, wait_for
@@ -46,30 +46,6 @@ COPIED = """(key) => {
   document.dispatchEvent(new ClipboardEvent("copy", { clipboardData, bubbles: true }));
   return clipboardData.getData("text/plain") || getSelection().toString();
 }"""
-# Pixels between the ellipsis of each cut piece and what follows it.
-GAPS = """() => [...document.querySelectorAll(".cut > i, .holder .host")]
-  .filter((el) => el.checkVisibility())
-  .filter((el) => {
-    const range = document.createRange();
-    range.selectNodeContents(el);
-    return range.getBoundingClientRect().width > el.getBoundingClientRect().width + 0.02;
-  })
-  .map((el) => {
-    const { fontWeight, fontSize, fontFamily } = getComputedStyle(el);
-    const range = document.createRange();
-    const pen = document.createElement("canvas").getContext("2d");
-    pen.font = `${fontWeight} ${fontSize} ${fontFamily}`;
-    const room = el.getBoundingClientRect().width - pen.measureText("…").width;
-    let gap = 0;
-    for (let letters = 1; letters <= el.firstChild.length; letters += 1) {
-      range.setStart(el.firstChild, 0);
-      range.setEnd(el.firstChild, letters);
-      const left = room - range.getBoundingClientRect().width;
-      if (left < 0) break;
-      gap = left;
-    }
-    return gap;
-  })"""
 # Puts a name on the page in places that lack a part of a pixel.
 HAIR = """() => {
   const name = document.querySelector(".lease .cut");

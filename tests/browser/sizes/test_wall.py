@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.sizes.long_names import EXPIRED, GRID, TEAM, fill
+from tests.browser.sizes.long_names import EXPIRED, GAPS, GRID, TEAM, fill
 from tests.support.api_client import LeaseApi, leases, timestamp
 from tests.support.processes import Server, serving, wait_for
 
@@ -101,8 +101,10 @@ BEYOND = """() => {
     right - innerWidth, bottom - innerHeight);
 }"""
 # How far a name in it reaches over what follows, once names were made shorter.
-OVER = """(step) => {
+OVER = """async (step) => {
+  const { loosen } = await import("leaseboard/cut_names");
   const line = document.querySelector("[data-ticker] > li:not([hidden]) p");
+  loosen(line);
   line.dataset.fit = step;
   const names = [...line.querySelectorAll(".name, code")];
   return Math.max(...names.map((name) => name.scrollWidth - name.clientWidth));
@@ -128,6 +130,7 @@ def test_the_longest_sentence_of_the_ticker_is_whole_on_every_screen(
     for width, height in SCREENS:
         wall.set_viewport_size({"width": width, "height": height})
         wait_for(lambda: wall.evaluate(BEYOND) <= 1, what=f"the sentence at {width}", seconds=10)
+        assert max(wall.evaluate(GAPS), default=0) < 1
 
 
 def test_late_messages_set_no_countdown_back(wall: Page) -> None:
