@@ -6,11 +6,12 @@ Widths are percent. Heights are pixels on a logarithmic scale, so that three lat
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 import msgspec
 
+from dashboard.charts.lanes import Fog, fog
 from dashboard.charts.time_axis import Scale, Tick, percent, ticks
 from leases.domain.phase import Phase
 
@@ -153,7 +154,7 @@ class ScaleLine(msgspec.Struct, frozen=True):
 
 
 class RenewalChart(msgspec.Struct, frozen=True, kw_only=True):
-    """`unknown` is the width in percent of the unwatched time at the beginning."""
+    """`unknown` is the width in percent of the beginning, which we do not remember."""
 
     bars: tuple[IntervalBar, ...]
     lines: tuple[ScaleLine, ...]
@@ -162,6 +163,7 @@ class RenewalChart(msgspec.Struct, frozen=True, kw_only=True):
     usual: ScaleLine | None
     longest: IntervalBar | None
     unknown: float
+    fogs: tuple[Fog, ...]
 
 
 def renewal_chart(
@@ -173,8 +175,12 @@ def renewal_chart(
     usual: float | None,
     late_after: float | None,
     bars: int = MAX_BARS,
+    blind: Sequence[tuple[datetime, datetime]] = (),
 ) -> RenewalChart:
-    """Draw (end, seconds) intervals inside the scale; levels are in seconds."""
+    """Draw (end, seconds) intervals inside the scale, and the times `blind` that nobody watched.
+
+    Levels are in seconds.
+    """
     found = _merged(intervals, scale, bars)
     longest = max((seconds for _, seconds in found), default=0.0)
     highest = max(longest, usual or 0.0, 0.1)
@@ -194,7 +200,11 @@ def renewal_chart(
         limit=_line(duration, unit) if near and duration is not None else None,
         usual=None if usual is None else _line(usual, unit),
         longest=max(drawn, key=lambda bar: bar.seconds, default=None),
-        unknown=percent(scale.x(known_since) * (100 - LEFT) / 100),
+        unknown=_width(scale.x(known_since)),
+        fogs=tuple(
+            msgspec.structs.replace(one, x=_place(one.x), width=_width(one.width))
+            for one in fog(blind, scale)
+        ),
     )
 
 
@@ -217,7 +227,7 @@ def _bar(
     height = max(1.0, seconds * unit)
     return IntervalBar(
         x=_place(slot * width),
-        width=percent(width * 0.78 * (100 - LEFT) / 100),
+        width=_width(width * 0.78),
         y=round(BOTTOM - height, 1),
         height=round(height, 1),
         seconds=seconds,
@@ -229,7 +239,11 @@ def _bar(
 
 def _place(x: float) -> float:
     """Convert a share of the scale to one of the chart, right of the axis."""
-    return percent(LEFT + x * (100 - LEFT) / 100)
+    return percent(LEFT + _width(x))
+
+
+def _width(x: float) -> float:
+    return percent(x * (100 - LEFT) / 100)
 
 
 def _phase(seconds: float, duration: float | None, late_after: float | None) -> str:

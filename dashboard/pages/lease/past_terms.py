@@ -373,9 +373,12 @@ class LevelView(msgspec.Struct, frozen=True):
 
 
 def renewals_view(
-    tracked: Tracked, intervals: tuple[LongestInterval, ...], now: datetime
+    tracked: Tracked,
+    intervals: tuple[LongestInterval, ...],
+    now: datetime,
+    blind: Sequence[Span] = (),
 ) -> dict[str, Any] | None:
-    """Present the last renewals; None if we saw none."""
+    """Present the last renewals and the times `blind` that nobody watched; None if we saw none."""
     if not intervals:
         return None
     slot = timedelta(seconds=SLOT)
@@ -395,6 +398,7 @@ def renewals_view(
         usual=tracked.cadence_seconds,
         late_after=late,
         bars=int(length / step),
+        blind=blind,
     )
     return _view(chart, tracked, duration, length, step)
 

@@ -209,6 +209,7 @@ class LeasePage:
         flapping = flapping_of(activity, tracked, self.as_of)
         head = lease_view(self.cluster, tracked, self.as_of, flapping=flapping)
         intervals = self.request.cluster.renewals.of(tracked)
+        unwatched = activity.watched.unwatched(self.as_of - past_terms.RANGES[-1], self.as_of)
         form: dict[str, Any] = {}
         if self.request.user.has_perm(OVERRIDE_KIND):
             said = {
@@ -227,7 +228,9 @@ class LeasePage:
             "rights": rights,
             "groups": fact_groups(tracked, self.as_of),
             "yaml": yaml_lines(tracked.lease),
-            "renewals": past_terms.renewals_view(tracked, intervals, self.as_of),
+            "renewals": past_terms.renewals_view(
+                tracked, intervals, self.as_of, [(one.since, one.until) for one in unwatched]
+            ),
         }
 
     def _care(self) -> dict[str, Any]:

@@ -71,6 +71,12 @@ def test_time_before_anybody_looked_is_marked():
     assert chart((10, 2.0)).unknown == 0
 
 
+def test_time_that_nobody_watched_is_fog():
+    fog = chart((3000, 2.0), (10, 2.0), blind=[(ago(1800), ago(900))]).fogs
+    assert [(one.x, one.width) for one in fog] == [(52.5, 23.75)]
+    assert chart((10, 2.0), blind=[(ago(9000), ago(3600))]).fogs == ()
+
+
 def test_the_picture_is_said_in_a_sentence():
     view = renewals_view(
         tracked(),

@@ -8,6 +8,7 @@ from html import unescape
 from urllib.parse import unquote
 
 import pytest
+from msgspec.structs import replace
 
 from dashboard.pages.lease import view as view
 from leases.domain.change import Change, ChangeType
@@ -17,6 +18,7 @@ from leases.domain.lease import ObjectName
 from leases.domain.watched_times import Connection, ConnectionState
 from leases.history import timeline_lanes
 from leases.models import WatchSpan
+from leases.wire.watch_decoding import Applied
 from tests.support.board import KEY, a_lease, fill
 from tests.support.values import incident_rows
 from tests.support.values.change_rows import to_row
@@ -268,6 +270,18 @@ def test_a_script_that_wants_numbers_alone_asks_no_history(
         assert f'id="{part}"' in html_of(response)
     assert 'id="past"' not in html_of(response)
     assert 'id="past"' in html_of(operator.get(PATH, headers={"X-Regions": "facts past"}))
+
+
+def test_the_renewals_show_what_nobody_watched(board, store, operator):
+    live = Connection(state=ConnectionState.LIVE, since=ago(0.5))
+    board.feeds["a"].publish(store.connect(live, ago(0.5)))
+    lease = store.get(KEY).lease
+    for number in range(2):
+        spec = replace(lease.spec, renew_time=ago(0))
+        metadata = replace(lease.metadata, resource_version=str(200 + number))
+        store.apply(Applied(replace(lease, spec=spec, metadata=metadata)), ago(0))
+    renewals = html_of(operator.get(PATH, headers={"X-Regions": "renewals"}))
+    assert renewals.count('class="fog"') == 1
 
 
 def test_a_deleted_lease_says_since_when_and_keeps_its_past(store, operator):
