@@ -14,7 +14,6 @@ from dashboard.pages import (
     create,
     delete_many,
     errors,
-    holders,
     leases,
     nodes,
     overview,
@@ -29,6 +28,8 @@ from dashboard.pages import errors as broken
 from dashboard.pages.edit import outcome, views
 from dashboard.pages.history import changes as history
 from dashboard.pages.history import stretch
+from dashboard.pages.holders import holder
+from dashboard.pages.holders import list as holders
 from dashboard.pages.incidents import incident, near_misses
 from dashboard.pages.incidents import list as incidents
 from dashboard.pages.lease import events_and_candidates as lease_events
@@ -80,6 +81,8 @@ of_cluster = [
     path("timeline/", timeline.timeline, name="timeline"),
     path("holders/", holders.holders, name="holders"),
     path("holders/pods/", holders.holder_pods, name="holder_pods"),
+    path("holders/<str:host>/", holder.holder, name="holder"),
+    path("holders/<str:host>/place/", holder.holder_place, name="holder_place"),
     path("nodes/", nodes.nodes, name="nodes"),
     path("nodes/cells/", nodes.cells, name="node_cells"),
     path("incidents/", incidents.incidents, name="incidents"),

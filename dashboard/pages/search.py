@@ -25,7 +25,8 @@ from dashboard.lists.declaration import FoundRows, List
 from dashboard.lists.url_parameters import LIMIT, PAGE, ListFilter, Parameter
 from dashboard.parts.holdings import host_of
 from dashboard.parts.lease_row import UNKNOWN, lease_url, state_of
-from dashboard.parts.names import holder_view, part_of, shown_holder
+from dashboard.parts.names import holder_view, shown_holder
+from dashboard.parts.page_links import holder_page
 from dashboard.parts.write_access import known_access
 from dashboard.watched_cluster import WatchedCluster
 from leases.domain.figures import SEVERITY
@@ -334,12 +335,11 @@ class Search(List[SearchFilter, FoundLine]):
 
     def _holders(self, cluster: WatchedCluster, names: ClusterNames) -> list[FoundLine]:
         found = sorted(names.holders.find(self.wanted.words).items(), key=lambda one: one[::-1])
-        path = reverse("holders", args=[cluster.name])
         return [
             FoundLine(
                 group="holder",
                 label=shown_holder(host),
-                url=f"{path}?{urlencode({'q': part_of(host)})}",
+                url=holder_page(cluster.name, host),
                 cluster=cluster.name,
                 rank=rank,
             )

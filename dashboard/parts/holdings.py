@@ -19,6 +19,7 @@ from dashboard.lists.url_parameters import (
     words,
 )
 from dashboard.parts.answer_cache import AnswerCache
+from dashboard.parts.names import holder_in_path, is_digest
 from dashboard.parts.time_range import RANGES
 from leases.domain.cause.clue import contender
 from leases.domain.cause.facts import Knowledge, PodFact, Question
@@ -188,8 +189,7 @@ class Holdings:
 
     def find(self, wanted: HolderFilter, now: datetime, pods: HolderPods) -> FoundHolders:
         """The page that is wanted (the last one, if there are fewer)."""
-        choice = (frozenset(wanted.kinds), wanted.group, wanted.range, pods.version)
-        grouped = self._groups.get(choice, lambda: self._group(wanted, now, pods))
+        grouped = self._grouped(wanted, now, pods)
         some = [one for one in grouped.sorted(wanted.column) if _wants(one, wanted, grouped)]
         if wanted.text and not wanted.holds and not wanted.kinds:
             some += _nodes(self._store, grouped.by_name, wanted)
@@ -198,6 +198,26 @@ class Holdings:
             some.reverse()
         number, place = wanted.page_of(len(some))
         return FoundHolders(some[place], number, len(some), grouped.figures, grouped.since)
+
+    def one(
+        self, named: str, wanted: HolderFilter, now: datetime, pods: HolderPods
+    ) -> tuple[HolderSummary | None, int]:
+        """The host that a path names (`holder_in_path`), and how many Leases are validly held."""
+        grouped = self._grouped(wanted, now, pods)
+        found = grouped.by_name.get(named)
+        if found is None and is_digest(named):
+            names = (name for name in grouped.by_name if holder_in_path(name) == named)
+            found = grouped.by_name.get(next(names, ""))
+        heartbeat = heartbeat_of(self._store, named)
+        if found is None and heartbeat is not None:
+            found = HolderSummary(
+                name=named, identities={named: None}, holds=[], ended=[], heartbeat=heartbeat
+            )
+        return found, grouped.figures.held
+
+    def _grouped(self, wanted: HolderFilter, now: datetime, pods: HolderPods) -> _Grouped:
+        choice = (frozenset(wanted.kinds), wanted.group, wanted.range, pods.version)
+        return self._groups.get(choice, lambda: self._group(wanted, now, pods))
 
     def _group(self, wanted: HolderFilter, now: datetime, pods: HolderPods) -> _Grouped:
         since = now - RANGES[wanted.range]

@@ -188,6 +188,19 @@ def holder_parameter(name: str) -> str:
     return name if _bearable(name) else _digest(name)
 
 
+# A name that a path bears as it is; `holders/pods/` is another page.
+_in_a_path = re.compile(r"(?!\.+$|pods$)[\w.:@+~-]{1,250}", re.ASCII).fullmatch
+
+
+def holder_in_path(name: str) -> str:
+    """The part of a path that names this holder: itself, or a digest of it."""
+    return name if _in_a_path(name) else _digest(name)
+
+
+def is_digest(named: str) -> bool:
+    return named.startswith(_DIGEST)
+
+
 def part_of(name: str) -> str:
     """The value of `?q=` that finds this identity or host: all of it, or its beginning."""
     return name.split("\0")[0][:_PART].strip()

@@ -21,7 +21,7 @@ from dashboard.lists.url_parameters import (
 )
 from dashboard.parts.holdings import host_of
 from dashboard.parts.lease_row import lease_url
-from dashboard.parts.names import holder_parameter, part_of
+from dashboard.parts.names import holder_in_path, holder_parameter
 from dashboard.parts.time_range import RANGES, TimeRange
 from leases.domain.change import ChangeType
 from leases.domain.incident import Cause
@@ -120,11 +120,16 @@ def ranking_url(cluster: str, time: ShownTime, kinds: Iterable[Kind] = ()) -> st
 def holder_url(
     cluster: str, identity: str, *, at: datetime | None = None, in_leases: bool = False
 ) -> str:
-    """What the host of a holder holds: in Holders, or `in_leases`, which knows an instant too."""
+    """What the host of a holder holds: on its page, or `in_leases`, which knows an instant too."""
     host = host_of(identity)
     if at is None and not in_leases:
-        return _url("holders", cluster, {"q": part_of(host)})
+        return holder_page(cluster, host)
     return _url("leases", cluster, {"holder": holder_parameter(host), "at": write_moment(at)})
+
+
+def holder_page(cluster: str, host: str) -> str:
+    """Everything about one host, or one identity that names no host."""
+    return reverse("holder", args=[cluster, holder_in_path(host)])
 
 
 def _url(page: str, cluster: str, query: dict[str, str]) -> str:

@@ -64,6 +64,8 @@ OF_CLUSTER = {
     "timeline (an empty one)": "timeline/?q=nothing-is-called-so",
     "timeline (a bad stretch)": "timeline/?range=2h",
     "holders": "holders/",
+    "holder": "holders/web-59d4c9cf7d-9tqqs/",
+    "holder_place": "holders/web-59d4c9cf7d-9tqqs/place/",
     "nodes": "nodes/",
     "incidents": "incidents/",
     "incidents (a filter without a match)": "incidents/?cause=crash&lease=nothing-is-called-so",

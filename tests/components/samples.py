@@ -21,7 +21,7 @@ from dashboard.charts.time_axis import Scale
 from dashboard.forms.fields import Collision
 from dashboard.forms.form_page import VerdictView, difference
 from dashboard.forms.what_happens import of_hand_over
-from dashboard.pages.holders import holder_rows
+from dashboard.pages.holders.list import holder_rows
 from dashboard.pages.incidents.evidence import evidence_lines, without_notes
 from dashboard.pages.incidents.near_misses import NearMiss, near_miss_line
 from dashboard.pages.lease.events_and_candidates import asked_view

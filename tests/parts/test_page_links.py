@@ -66,7 +66,7 @@ def test_the_timeline_is_told_a_kind_that_it_would_not_show():
 
 def test_a_holder_leads_to_what_its_host_holds_now_or_then():
     holder = "cp-1_8c2e41f0-5b1d-4f0e-9a57-2d9a3c1b7e44"
-    assert holder_url("a", holder) == "/c/a/holders/?q=cp-1"
+    assert holder_url("a", holder) == "/c/a/holders/cp-1/"
     assert holder_url("a", holder, in_leases=True) == "/c/a/leases/?holder=cp-1"
     assert parts_of(holder_url("a", holder, at=SINCE)) == (
         "/c/a/leases/", {"holder": "cp-1", "at": "2026-11-20T03:00:00Z"},
@@ -82,4 +82,4 @@ def test_a_holder_that_is_not_shown_whole_is_no_link(identity):
 
 def test_nobody_is_no_link():
     assert holder_link("a", None) == ""
-    assert holder_link("a", holder_view("cp-1")) == "/c/a/holders/?q=cp-1"
+    assert holder_link("a", holder_view("cp-1")) == "/c/a/holders/cp-1/"

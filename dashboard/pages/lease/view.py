@@ -25,8 +25,8 @@ from dashboard.parts.holdings import holdings_of, host_of
 from dashboard.parts.incident_line import incident_line
 from dashboard.parts.lease_head import lease_view
 from dashboard.parts.lease_row import row_view, time_since
-from dashboard.parts.names import holder_view, part_of, shown_holder
-from dashboard.parts.page_links import LAST_HOUR, ShownTime, history_url, lease_pages
+from dashboard.parts.names import holder_view, shown_holder
+from dashboard.parts.page_links import LAST_HOUR, ShownTime, history_url, holder_page, lease_pages
 from dashboard.parts.time_range import range_for
 from dashboard.parts.write_access import ON_LEASE, known_rights
 from leases.domain.kind import Kind
@@ -301,11 +301,10 @@ class LeasePage:
         if tracked.holder is None or not (beside or is_node):
             return {}
         host = host_of(tracked.holder)
-        query = urlencode({"q": part_of(host)})
         return {
             "beside": [row_view(self.cluster, one, self.as_of) for one in beside[:BESIDE]],
             "is_node": is_node,
             "beside_more": max(0, len(beside) - BESIDE),
             "host": shown_holder(host),
-            "holders_url": f"{reverse('holders', args=[self.cluster])}?{query}",
+            "holder_url": holder_page(self.cluster, host),
         }

@@ -57,6 +57,8 @@ READS = {
     },
     "holders": {"format", "q", "kind", "group", "holds", "range", "sort", "page", "limit"},
     "holder_pods": set(),
+    "holder": {"format", "range"},
+    "holder_place": set(),
     "nodes": {"group"},
     "node_cells": {"group", "first", "generation"},
     "history": {
@@ -119,6 +121,7 @@ FORMATS = {
     "leases": ("json",),
     "timeline": ("json",),
     "holders": ("json",),
+    "holder": ("json",),
     "history": ("json", "csv", "ndjson"),
     "stretch": ("json", "csv"),
     "incidents": ("json", "csv"),

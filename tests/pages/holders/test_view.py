@@ -12,8 +12,8 @@ from django.test import AsyncClient
 
 from dashboard.charts.lanes import spells
 from dashboard.charts.time_axis import Scale
-from dashboard.pages import holders as holders_page
-from dashboard.pages.holders import CHIPS
+from dashboard.pages.holders import list as holders_page
+from dashboard.pages.holders.list import CHIPS
 from dashboard.parts.holdings import Holdings, holdings_of
 from leases.domain.cause.facts import PodFact
 from leases.domain.change import Change, ChangeType
@@ -25,7 +25,9 @@ from leases.kube.connect import connect
 from leases.kube.holder_pods import Reading, pod_questions
 from tests.support.board import a_lease, fill, member
 from tests.support.scripted_api import ScriptedServer, answer, status
+from tests.support.values import incident_rows
 from tests.support.values.change_rows import to_row
+from tests.support.values.incidents import open_incident
 from tests.support.values.tracked_leases import NOW
 
 POD = "keda-operator-5c9f8b7d4-8tr2m"
@@ -391,3 +393,78 @@ def test_the_other_leases_of_a_host_leave_out_the_one_shown(store, board):
     assert sorted(other.lease.metadata.name for other in beside) == [
         "controller-manager", "cp-1", "drain", "scheduler",
     ]  # fmt: skip
+
+
+def leases_of(response) -> list[str]:
+    return re.findall(r'data-lease-row="[^/]+/([^"]+)"', response.content.decode())
+
+
+def test_one_holder_has_a_page_with_what_it_holds_and_held(store, board, operator):
+    remember(ChangeType.TAKEN_OVER, minutes_ago=30, name="cloud", holder="cp-1",
+             previous_holder="cp-2")  # fmt: skip
+    remember(ChangeType.TAKEN_OVER, minutes_ago=10, name="cloud", holder="cp-2",
+             previous_holder="cp-1")  # fmt: skip
+    incident_rows.store(open_incident(ObjectName("kube-system", "cloud"), hosts=("cp-1",)))
+    response = operator.get("/c/a/holders/cp-1/")
+    assert leases_of(response) == ["controller-manager", "scheduler", "cloud"]
+    shown = text_of(response)
+    assert "Lose their holder with it 2" in shown
+    assert "Node, heartbeat in time" in shown
+    assert "cloud not now" in shown
+    assert "worker-7&#x27;s heartbeat stopped" in shown
+    assert "Held something for 20 m 0 s of 24 h" in response.content.decode()
+    assert "worker-7&#x27;s heartbeat" not in text_of(operator.get("/c/a/holders/cp-2/"))
+
+
+def test_what_its_pods_hold_stands_on_the_page_of_a_node(store, board, operator):
+    pods_run(board, operator="cp-2")
+    response = operator.get("/c/a/holders/cp-2/")
+    assert leases_of(response) == ["operator", "cloud"]
+    assert f'href="/c/a/holders/{POD}/"' in response.content.decode()
+    item = operator.get("/c/a/holders/cp-2/?format=json").json()
+    assert item.keys() == items(operator)["cp-2"].keys()
+    assert (item["takes_down"], len(item["pods_hold"])) == (2, 1)
+
+
+def test_a_node_that_holds_its_heartbeat_alone_has_a_page(store, operator):
+    shown = text_of(operator.get("/c/a/holders/worker-2/"))
+    assert "It holds nothing but its own heartbeat." in shown
+
+
+def test_a_name_that_no_path_bears_is_named_by_its_digest(store, operator):
+    fill(store, held("odd", "team a/b?c"), held("other", "pods"))
+    links = re.findall(r'href="(/c/a/holders/sha256:\w{64}/)"',
+                       operator.get("/c/a/holders/").content.decode())  # fmt: skip
+    found = {tuple(leases_of(operator.get(link))) for link in links}
+    assert found == {("odd",), ("other",)}
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "says"),
+    [
+        ("nobody-like-this/", 404, "No Lease of a names nobody-like-this as its holder now"),
+        ("cp-1/?range=2h", 400, "range cannot be"),
+        ("cp-1/?format=xml", 400, "format cannot be"),
+        ("nobody-like-this/place/", 404, "History knows older ones"),
+    ],
+)
+def test_a_holder_that_is_not_there_or_a_bad_range_is_one_sentence(
+    store, operator, path, status, says
+):
+    response = operator.get(f"/c/a/holders/{path}")
+    assert response.status_code == status
+    assert says in text_of(response)
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_the_page_of_a_holder_says_where_it_runs(store, board):
+    client = AsyncClient()
+    await client.aforce_login(await sync_to_async(member)("olga", "operator"))
+    async with ScriptedServer().running() as server:
+        ready = {"conditions": [{"type": "Ready", "status": "True"}]}
+        server.script("verb", answer(200, {"metadata": {"name": "cp-1"}, "status": ready}))
+        source = parse_source(f"url:{server.url}")
+        board.clusters["a"].client = await connect(source, kubeconfig=None)
+        shown = text_of(await client.get("/c/a/holders/cp-1/place/"))
+        await board.clusters["a"].client.close()
+    assert "Node cp-1, ready" in shown

@@ -36,7 +36,7 @@ def test_names_lead_to_their_pages_and_times_to_the_changes_around_them(board):
     named = {part.text: part.url for part in second.parts if part.is_name}
     assert named == {
         "keda/operator.keda.sh": "/c/a/leases/keda/operator.keda.sh/",
-        "keda-1": "/c/a/holders/?q=keda-1",
+        "keda-1": "/c/a/holders/keda-1/",
     }
     assert (second.at, second.at_url, second.source) == (None, "", "Pods")
 

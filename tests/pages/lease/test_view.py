@@ -251,7 +251,7 @@ def test_the_other_leases_of_the_host_are_listed(store, operator):
     html = html_of(operator.get(PATH))
     panel = html[html.index('id="beside"') :]
     assert re.findall(r'<a class="name" href="([^"]+)"', panel) == ["/c/a/leases/apps/other/"]
-    assert 'href="/c/a/holders/?q=cp-1"' in panel
+    assert 'href="/c/a/holders/cp-1/"' in panel
     assert 'id="beside"' not in html_of(operator.get("/c/b/leases/"))
 
 

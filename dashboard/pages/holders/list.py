@@ -36,6 +36,7 @@ from dashboard.parts.formatting import (
 from dashboard.parts.key_figures import Kpi, unread
 from dashboard.parts.lease_controls import KIND_LABELS
 from dashboard.parts.lease_row import held_view, lease_url
+from dashboard.parts.page_links import holder_page
 from dashboard.parts.time_range import RANGES, range_label
 from leases.domain.lease import ObjectName
 from leases.domain.phase import Phase
@@ -159,6 +160,7 @@ def _row(
     key = names.shown_holder(holder.name)
     return {
         "key": key,
+        "url": holder_page(cluster, holdings.host_of(holder.name)),
         "view": names.holder_view(holder.name) or names.HolderView(key, key, "", "", 1),
         "said": said,
         "phase": phase,
@@ -171,8 +173,8 @@ def _row(
         "more_url": f"{reverse('leases', args=[cluster])}?{urlencode(which)}",
         "timeline_url": f"{reverse('timeline', args=[cluster])}?{urlencode(time | which)}",
         "history_url": f"{reverse('history', args=[cluster])}?{urlencode(time | found_by)}",
-        "spells": [(spell, _title(spell, now)) for spell in drawn],
-        "lane_says": _lane_says(drawn, scale),
+        "spells": [(spell, spell_title(spell, now)) for spell in drawn],
+        "lane_says": lane_says(drawn, scale),
         "terms": holder.terms,
     }
 
@@ -210,14 +212,14 @@ def _chip(cluster: str, tracked: Tracked) -> dict[str, str | names.ShownName]:
     }
 
 
-def _title(spell: Spell, now: datetime) -> str:
+def spell_title(spell: Spell, now: datetime) -> str:
     length = age((spell.until - spell.since).total_seconds())
     until = "now" if spell.until >= now else when(spell.until, now)
     terms = counted(spell.terms, "term")
     return f"{terms}, {when(spell.since, now)} to {until} ({length})"
 
 
-def _lane_says(drawn: Sequence[Spell], scale: Scale) -> str:
+def lane_says(drawn: Sequence[Spell], scale: Scale) -> str:
     if not drawn:
         return "Held nothing in the range"
     seconds = sum(

@@ -1,0 +1,1 @@
+"""Who holds what: all holders of a cluster, and one of them."""
