@@ -28,6 +28,7 @@ from leases.history.database import turn
 from leases.models import Person, WallLink
 
 PARAMETER = "key"
+MAX_AT_START = 500  # links that a process knows before they were used
 ASK = "Ask an admin for a new one."
 UNKNOWN = f"There is no such wall link: it was deleted, or its address is not complete. {ASK}"
 OUTDATED = f"An earlier version of Leaseboard made this wall link. It opens nothing any more. {ASK}"
@@ -84,11 +85,21 @@ def why_closed(link: WallLink | None, *, cluster: str, now: datetime) -> str | N
 
 def open_link(token: str, *, cluster: str) -> WallLink:
     """The link, if it opens this cluster's wall now. Raises WallLinkClosed."""
-    return ask(_known_by(token, cluster), partial(_open, token, cluster))
+    by = "wall", digest_of(token), cluster
+    return ask(by, partial(_open, token, cluster))
 
 
-def _known_by(token: str, cluster: str) -> tuple[str, ...]:
-    return "wall", digest_of(token), cluster
+def know_links() -> None:
+    """Know every link that opens walls, before a database that stops is asked for one."""
+    now = clock.now()
+    for link in WallLink.objects.order_by("-pk")[:MAX_AT_START]:
+        for cluster in link.clusters:
+            if link.digest and why_closed(link, cluster=cluster, now=now) is None:
+                _know(link, link.digest, cluster)
+
+
+def _know(link: WallLink, digest: str, cluster: str) -> None:
+    KNOWN.note(("wall", digest, cluster), WallRight(link.pk, cluster), link, link.expires_at)
 
 
 def _open(token: str, cluster: str) -> WallLink:
@@ -98,7 +109,7 @@ def _open(token: str, cluster: str) -> WallLink:
     reason = why_closed(link, cluster=cluster, now=clock.now())
     if link is None or reason is not None:
         raise WallLinkClosed(reason)
-    KNOWN.note(_known_by(token, cluster), WallRight(link.pk, cluster), link, link.expires_at)
+    _know(link, digest_of(token), cluster)
     return link
 
 

@@ -19,7 +19,7 @@ from django.db.models.signals import post_delete
 
 from dashboard import clock
 from dashboard.access import links, rights_watch
-from dashboard.access.rights import UserRight, WallRight
+from dashboard.access.known_rights import KNOWN, UserRight, WallRight
 from dashboard.config import ClusterSpec
 from dashboard.live.page_reader import PageReader
 from dashboard.serving import runtime
@@ -301,6 +301,19 @@ async def test_a_wall_link_that_is_open_counts_as_used(start):
     running = await start()
     running.rights.add(WallRight(link.pk, "a"), lambda _reason: None)
     await until_stored(WallLink.objects.filter(last_used_at__isnull=False).count, 1)
+
+
+async def test_a_wall_link_is_known_before_it_was_used(start):
+    given = {"created_by": "ada", "created_at": clock.now()}
+    opens = await sync_to_async(links.create)(
+        name="lobby", clusters=["a"], created_by="ada", now=clock.now()
+    )
+    ended = await WallLink.objects.acreate(
+        name="old", digest="ended", clusters=["a"], expires_at=clock.now(), **given
+    )
+    await start()
+    assert KNOWN.find(("wall", opens[0].digest, "a"), clock.now()).found == opens[0]
+    assert WallRight(ended.pk, "a") not in KNOWN.rights
 
 
 async def test_a_right_that_ends_here_ends_at_once(start):
