@@ -22,7 +22,7 @@ from dashboard.lists.url_parameters import BadFilter, ListFilter, Parameter, one
 from dashboard.pages.holders.list import holder_item, holder_rows, lane_says, spell_title
 from dashboard.parts import holdings
 from dashboard.parts.change_sentence import feed_reached
-from dashboard.parts.formatting import counted, thousands
+from dashboard.parts.formatting import capitalized, counted, thousands
 from dashboard.parts.holder_place import SECONDS, place_view
 from dashboard.parts.incident_line import incident_line
 from dashboard.parts.key_figures import Kpi
@@ -31,10 +31,12 @@ from dashboard.parts.names import holder_view, shown_name
 from dashboard.parts.page_links import holder_page
 from dashboard.parts.time_range import RANGES, range_label
 from dashboard.watched_cluster import WatchedCluster
+from leases.domain.figures import Span
 from leases.domain.lease import ObjectName
 from leases.domain.terms import Life
 from leases.history.find_incidents import find_incidents
 from leases.history.timeline_lanes import lanes
+from leases.history.watched_spans import blind_between
 from leases.tracking.tracked_lease import Tracked
 
 MOST = 60  # Leases with a lane
@@ -103,6 +105,7 @@ def _page(asked: Asked) -> dict[str, Any]:
     keys = asked.keys
     drawn = lanes(cluster, keys[:MOST], since=scale.since, until=scale.until, counted=False)
     lives = {lane.key: lane.life for lane in drawn}
+    blind = blind_between(cluster, since=scale.since, until=scale.until, now=now)
     known = holdings.holdings_of(asked.cluster.store)
     [row] = holder_rows(
         cluster,
@@ -113,6 +116,7 @@ def _page(asked: Asked) -> dict[str, Any]:
         scale=scale,
         now=now,
         pods=known.pods_read(asked.cluster.pods, clock.now()),
+        blind=blind,
     )
     links = ListLinks(row["url"], wanted)
     which = {"holder": asked.holder.name, "range": wanted.range, "show": "all"}
@@ -122,7 +126,7 @@ def _page(asked: Asked) -> dict[str, Any]:
         "board": {"kpis": list(_kpis(row, asked))},
         "ranges": [links.chip(range_label(name), "range", name) for name in RANGES],
         "lane_title": f"Terms, last {range_label(wanted.range)}",
-        "leases": list(_leases(asked, keys[:MOST], lives, scale)),
+        "leases": list(_leases(asked, keys[:MOST], lives, scale, blind)),
         "more": max(0, len(keys) - MOST),
         "incidents": [incident_line(one.incident, now) for one in stored],
         "incidents_url": f"{reverse('incidents', args=[cluster])}?{urlencode(which)}",
@@ -144,7 +148,9 @@ def _kpis(row: dict[str, Any], asked: Asked) -> Iterator[Kpi]:
     yield Kpi(
         label="Holds now",
         value=((thousands(len(held)), ""),),
-        detail=counted(len(holder.identities), "identity", "identities"),
+        detail=counted(len(holder.identities), "identity", "identities")
+        if holder.identities
+        else "by its Pods",
         url=row["more_url"],
     )
     yield Kpi(
@@ -157,7 +163,7 @@ def _kpis(row: dict[str, Any], asked: Asked) -> Iterator[Kpi]:
         beat = holder.heartbeat
         yield Kpi(
             label="Its heartbeat",
-            value=((beat.phase.value, ""),),
+            value=((capitalized(beat.phase.value), ""),),
             detail=row["said"].removeprefix("node, "),
             url=reverse("lease", args=[asked.cluster.name, beat.key.namespace, beat.key.name]),
             phase=beat.phase.value,
@@ -165,7 +171,11 @@ def _kpis(row: dict[str, Any], asked: Asked) -> Iterator[Kpi]:
 
 
 def _leases(
-    asked: Asked, keys: Sequence[ObjectName], lives: Mapping[ObjectName, Life], scale: Scale
+    asked: Asked,
+    keys: Sequence[ObjectName],
+    lives: Mapping[ObjectName, Life],
+    scale: Scale,
+    blind: Sequence[Span],
 ) -> Iterator[dict[str, Any]]:
     """Each Lease with the terms that this holder had in it, or one of its Pods has."""
     cluster, store = asked.cluster.name, asked.cluster.store
@@ -194,7 +204,7 @@ def _leases(
             if tracked and tracked.holder and key in by_pods
             else "",
             "spells": [(spell, spell_title(spell, asked.now)) for spell in drawn],
-            "says": lane_says(drawn, scale),
+            "says": lane_says(drawn, scale, blind),
             "terms": sum(spell.terms for spell in drawn),
         }
 

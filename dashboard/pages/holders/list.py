@@ -16,7 +16,7 @@ from django.views.decorators.http import require_safe
 
 from dashboard import clock
 from dashboard.access.guards import ClusterRequest, check_view, find_cluster, viewer_required
-from dashboard.charts.lanes import Spell, spells
+from dashboard.charts.lanes import Spell, fog, spells
 from dashboard.charts.time_axis import Scale
 from dashboard.lists.controls import Chip, ListLinks
 from dashboard.lists.declaration import FoundRows, List
@@ -38,10 +38,12 @@ from dashboard.parts.lease_controls import KIND_LABELS
 from dashboard.parts.lease_row import held_view, lease_url
 from dashboard.parts.page_links import holder_page
 from dashboard.parts.time_range import RANGES, range_label
+from leases.domain.figures import Span, held
 from leases.domain.lease import ObjectName
 from leases.domain.phase import Phase
 from leases.domain.terms import Life
 from leases.history.timeline_lanes import lanes
+from leases.history.watched_spans import blind_between
 from leases.tracking.tracked_lease import Tracked
 from leases.wire.microtime import microtime_or_none
 
@@ -104,11 +106,12 @@ def holder_rows(
     scale: Scale,
     now: datetime,
     pods: holdings.PodsRead,
+    blind: Sequence[Span] = (),
 ) -> list[dict[str, Any]]:
-    """Present one page; `held` counts all validly held Leases."""
+    """Present one page; `held` counts all validly held Leases, `blind` is what nobody watched."""
     terms = _terms(lives.values(), wanted.group, now)
     rows = [
-        _row(cluster, holder, terms.get(holder.name, []), wanted, held, scale, now)
+        _row(cluster, holder, terms.get(holder.name, []), wanted, held, scale, now, blind)
         for holder in page
     ]
     for holder, row in zip(page, rows, strict=True):
@@ -145,6 +148,7 @@ def _row(
     held: int,
     scale: Scale,
     now: datetime,
+    blind: Sequence[Span],
 ) -> dict[str, Any]:
     identities = [name for name in list(holder.identities)[:IDENTITIES] if name != holder.name]
     said, phase = _said(holder, wanted.group, now)
@@ -174,7 +178,8 @@ def _row(
         "timeline_url": f"{reverse('timeline', args=[cluster])}?{urlencode(time | which)}",
         "history_url": f"{reverse('history', args=[cluster])}?{urlencode(time | found_by)}",
         "spells": [(spell, spell_title(spell, now)) for spell in drawn],
-        "lane_says": lane_says(drawn, scale),
+        "fogs": fog(blind, scale),
+        "lane_says": lane_says(drawn, scale, blind),
         "terms": holder.terms,
     }
 
@@ -219,14 +224,16 @@ def spell_title(spell: Spell, now: datetime) -> str:
     return f"{terms}, {when(spell.since, now)} to {until} ({length})"
 
 
-def lane_says(drawn: Sequence[Spell], scale: Scale) -> str:
+def lane_says(drawn: Sequence[Spell], scale: Scale, blind: Sequence[Span]) -> str:
     if not drawn:
         return "Held nothing in the range"
-    seconds = sum(
-        (min(spell.until, scale.until) - max(spell.since, scale.since)).total_seconds()
-        for spell in drawn
+    inside = [(max(one.since, scale.since), min(one.until, scale.until)) for one in drawn]
+    lasted = [held(since, until, blind) for since, until in inside]
+    said = (
+        f"Held something for {age(sum(one.watched for one in lasted))} of {span_of(scale.length)}"
     )
-    return f"Held something for {age(seconds)} of {span_of(scale.length)}"
+    unwatched = sum(one.unwatched for one in lasted)
+    return f"{said}, and {age(unwatched)} that nobody watched" if unwatched else said
 
 
 def holder_board(
@@ -379,6 +386,7 @@ class Holders(List[holdings.HolderFilter, holdings.HolderSummary]):
         scale = Scale(now - RANGES[self.wanted.range], now)
         keys = drawn_leases(found.rows)
         known = lanes(cluster, keys, since=scale.since, until=scale.until, counted=False)
+        blind = blind_between(cluster, since=scale.since, until=scale.until, now=now)
         rows = holder_rows(
             cluster,
             found.rows,
@@ -388,6 +396,7 @@ class Holders(List[holdings.HolderFilter, holdings.HolderSummary]):
             scale=scale,
             now=now,
             pods=self.pods,
+            blind=blind,
         )
         return {"board": self._board(), "rows": rows, "feed_seq": feed_reached(cluster)}
 

@@ -23,6 +23,7 @@ from leases.domain.watched_times import Connection, ConnectionState
 from leases.kube.cluster_source import parse_source
 from leases.kube.connect import connect
 from leases.kube.holder_pods import Reading, pod_questions
+from leases.models import WatchSpan
 from tests.support.board import a_lease, fill, member
 from tests.support.scripted_api import ScriptedServer, answer, status
 from tests.support.values import incident_rows
@@ -72,6 +73,13 @@ def store(board):
     )
     store.connection = Connection(state=ConnectionState.LIVE, since=datetime.now(UTC))
     return store
+
+
+def watched() -> None:
+    now = datetime.now(UTC)
+    WatchSpan.objects.create(
+        cluster="a", process="p", since=now - timedelta(days=31), until=now + timedelta(minutes=1)
+    )
 
 
 def remember(change: ChangeType, *, minutes_ago: float, **more) -> None:
@@ -243,6 +251,7 @@ def test_terms_count_those_that_ended_and_those_that_go_on(store, operator):
 
 
 def test_a_lane_shows_when_anything_was_held(store, operator):
+    watched()
     remember(ChangeType.TAKEN_OVER, minutes_ago=45, holder="cp-9", previous_holder="cp-8")
     remember(ChangeType.TAKEN_OVER, minutes_ago=30, holder="cp-1_abc", previous_holder="cp-9")
     html = operator.get("/c/a/holders/?range=1h&q=cp-9").content.decode()
@@ -400,6 +409,7 @@ def leases_of(response) -> list[str]:
 
 
 def test_one_holder_has_a_page_with_what_it_holds_and_held(store, board, operator):
+    watched()
     remember(ChangeType.TAKEN_OVER, minutes_ago=30, name="cloud", holder="cp-1",
              previous_holder="cp-2")  # fmt: skip
     remember(ChangeType.TAKEN_OVER, minutes_ago=10, name="cloud", holder="cp-2",
@@ -468,3 +478,17 @@ async def test_the_page_of_a_holder_says_where_it_runs(store, board):
         shown = text_of(await client.get("/c/a/holders/cp-1/place/"))
         await board.clusters["a"].client.close()
     assert "Node cp-1, ready" in shown
+
+
+def test_what_nobody_watched_is_fog_and_is_not_counted_as_held(store, operator):
+    remember(ChangeType.CREATED, minutes_ago=50, name="cloud", holder="cp-2")
+    span = {"cluster": "a", "process": "p", "ended": "stopped"}
+    now = datetime.now(UTC)
+    WatchSpan.objects.create(
+        since=now - timedelta(hours=30), until=now - timedelta(minutes=40), **span
+    )
+    WatchSpan.objects.create(since=now - timedelta(minutes=10), until=now, **span)
+    for path in ("", "cp-2/"):
+        html = operator.get(f"/c/a/holders/{path}").content.decode()
+        assert "Held something for 20 m 0 s of 24 h, and 30 m 0 s that nobody watched" in html
+        assert 'class="fog"' in html
