@@ -15,6 +15,7 @@ ARGUMENTS = {
     "token": "nobody",
     "number": 1,
     "incident": "first",
+    "host": "cp-1",
 }
 
 

@@ -38,6 +38,8 @@ RULES = {
     "timeline": Rule(READERS),
     "holders": Rule(READERS),
     "holder_pods": Rule(READERS),
+    "holder": Rule(READERS),
+    "holder_place": Rule(READERS),
     "nodes": Rule(READERS),
     "node_cells": Rule(READERS),
     "incidents": Rule(READERS),

@@ -90,6 +90,8 @@ def holder(request: ClusterRequest, _cluster: str, host: str) -> HttpResponseBas
         answer_as = responses.read_format(request)
         wanted = HolderStretch.read(request.GET)
     except BadFilter as error:
+        if request.GET.get("format") == "json":
+            return responses.json({"error": str(error)}, status=responses.BAD_REQUEST)
         context = {"error": str(error), "holder_url": request.path}
         return render(request, "holders/holder.html", context, status=responses.BAD_REQUEST)
     asked = _asked(request.cluster, host, wanted)

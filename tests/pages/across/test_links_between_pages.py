@@ -56,7 +56,7 @@ LEASE = {"namespace": KEY.namespace, "lease": KEY.name}
 def test_a_lease_leads_to_its_lane_its_holder_and_its_changes(operator):
     found = links(operator, f"/c/a/leases/{KEY}/")
     assert has(found, "/c/a/timeline/", q=str(KEY))
-    assert has(found, "/c/a/holders/", q="cp-1")
+    assert has(found, "/c/a/holders/cp-1/")
     assert has(found, "/c/a/history/", **LEASE)
     assert has(found, "/c/a/history/", **LEASE, format="csv", range="1h")
 
@@ -157,9 +157,12 @@ def test_the_timeline_of_a_search_shows_all_kinds(operator):
 def test_a_holder_leads_to_its_leases_its_lanes_and_its_changes(operator):
     hosts = links(operator, "/c/a/holders/?range=1h")
     assert has(hosts, f"/c/a/leases/{KEY}/")
-    assert has(hosts, "/c/a/leases/", holder="cp-1")
+    assert has(hosts, "/c/a/holders/cp-1/")
     assert has(hosts, "/c/a/timeline/", holder="cp-1", range="1h")
     assert has(hosts, "/c/a/history/", q="cp-1", range="1h")
+    host = links(operator, "/c/a/holders/cp-1/")
+    assert has(host, "/c/a/leases/", holder="cp-1")
+    assert has(host, "/c/a/incidents/", holder="cp-1", range="24h", show="all")
     identities = links(operator, "/c/a/holders/?group=identity")
     assert has(identities, "/c/a/history/", holder="cp-1", range="24h")
 

@@ -32,7 +32,7 @@ QUERIES = {
     "timeline": ("", "&range=24h"),
     "stretch": ("&range=24h",),
 }
-BAD = {"incident": "format=nonsense"}
+BAD = {"incident": "format=nonsense", "holder": "format=json&range=much"}
 
 
 @pytest.fixture
