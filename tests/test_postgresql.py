@@ -18,6 +18,7 @@ FORMS = (
 Chosen = dict[str, tuple[str, ...]]
 # Where two processes meet: locks, constraints, and what a database tells others.
 MEETINGS: Chosen = {
+    "history/write/test_many_clusters.py": (),
     "history/write/test_replicas.py": (),
     "access/people/test_people.py": ("last_admin",),
     "actions/test_audited.py": FORMS,

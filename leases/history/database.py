@@ -137,11 +137,12 @@ def take_turn(name: str) -> None:
 
 
 @contextmanager
-def transaction_in_turn(name: str) -> Iterator[None]:
-    """Open a transaction and take the lock of this name in it."""
+def transaction_in_turn(*names: str) -> Iterator[None]:
+    """Open a transaction and take the locks of these names in it, all in the same order."""
     try:
         with transaction.atomic():
-            take_turn(name)
+            for name in sorted(names):
+                take_turn(name)
             yield
     except Error:
         # Keep SQLite's open: on a full disk it could not be opened again.

@@ -1,14 +1,18 @@
 """Queue changes and states on the event loop, and write them in batches in one thread.
 
-Each batch is one transaction of changes and the states they led to. The last one also stores the
+Each batch is changes of one cluster and the states they led to. The last one also stores the
 resourceVersion reached. So a process killed at any time finds at its next start exactly what it
 must infer. Every change has a unique identity: writing it again, by a retry or another replica,
 adds nothing.
+
+One transaction has the batches of all clusters in which something happened: what is written costs
+by that, not by how many clusters there are.
 """
 
 import asyncio
 import logging
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -27,7 +31,13 @@ from leases.history.insert_incidents import Reviewed, write_batch_of_incidents
 from leases.history.refused_rows import RecentRefusals, RefusedValue
 from leases.history.watched_spans import WatchLog
 from leases.history.write_batch import Batch, let_go, write_what_fits
-from leases.history.write_queue import MAX_WAITING, Backlog, IncidentQueue, Waiting
+from leases.history.write_queue import (
+    CHANGES_PER_WRITE,
+    MAX_WAITING,
+    Backlog,
+    IncidentQueue,
+    Waiting,
+)
 
 
 async def is_set(event: asyncio.Event, *, within: float) -> bool:
@@ -46,7 +56,6 @@ Write = Callable[[], list[RefusedValue]]  # of one transaction
 CHANGE_DELAY = 0.05  # seconds that a change after a quiet time waits for others
 WRITE_EVERY = 0.25  # seconds from one write to the next while changes keep coming
 RENEWED_PER_WRITE = 200
-RENEWED_EVERY = 2.0  # seconds
 STATE_DELAY = 2.0  # seconds until the progress is written without changes
 LIST_FIRST = 30.0  # seconds for which a large list that is being read holds up the writing
 CLOSING = 1.5  # seconds for `close` to write the rest; the watch replays what is lost
@@ -174,13 +183,11 @@ class Recorder:
         """Write the whole queue, retrying until the database accepts it."""
         if self._unwritten is not None and not await self._write_surely(*self._unwritten):
             return
-        for source in tuple(self._sources.values()):
+        sources = [one for one in self._sources.values() if not self._waits_for_a_list(one)]
+        if not await self._flush_changes(deque(sources)):
+            return
+        for source in sources:
             cluster = source.cluster
-            if self._waits_for_a_list(source):
-                continue
-            self._held_up_at.pop(cluster, None)
-            if not await self._flush_changes(source):
-                return
             while (batch := self._incidents[cluster].take()) is not None:
                 if not await self._write_surely(partial(write_batch_of_incidents, batch)):
                     return
@@ -190,21 +197,44 @@ class Recorder:
     def _waits_for_a_list(self, source: StateSource) -> bool:
         """A board that cannot keep up lists again and again: its changes do not wait for ever."""
         if not source.listing() or self._closing.is_set() or source.cluster in self._leaving:
+            self._held_up_at.pop(source.cluster, None)
             return False
         since = self._held_up_at.setdefault(source.cluster, time.monotonic())
         is_first = source.resource_version() is None
-        return is_first or time.monotonic() - since < LIST_FIRST
+        if is_first or time.monotonic() - since < LIST_FIRST:
+            return True
+        del self._held_up_at[source.cluster]
+        return False
 
-    async def _flush_changes(self, source: StateSource) -> bool:
-        complete = False
-        while not complete:
-            batch = self._take(source)
-            if batch is None:
-                break
-            if not await self._write_surely(partial(write_what_fits, batch), len(batch.changes)):
+    async def _flush_changes(self, sources: deque[StateSource]) -> bool:
+        """Write what waits of these clusters, which are taken from the queue."""
+        while sources:
+            batches = self._take_some(sources)
+            if batches and not await self._write_surely(*_one_write(batches)):
                 return False
-            complete = batch.complete or self._is_late()
+            if batches and not batches[-1].complete and self._is_late():
+                sources.popleft()
         return True
+
+    def _take_some(self, sources: deque[StateSource]) -> list[Batch]:
+        """Take what fits into one transaction; a cluster with more than that stays in the queue."""
+        batches: list[Batch] = []
+        room = CHANGES_PER_WRITE
+        while sources and room > 0:
+            try:
+                batch = self._take(sources[0])
+            except BaseException:
+                if batches:
+                    self._unwritten = _one_write(batches)
+                    self._writing = self._unwritten[1]
+                raise
+            if batch is not None:
+                batches.append(batch)
+                room -= 1 + len(batch.changes) + len(batch.states)
+                if not batch.complete:
+                    break
+            sources.popleft()
+        return batches
 
     async def close(self, writing: asyncio.Task[None]) -> None:
         """Let `writing`, the task of `run`, finish, and stop the thread."""
@@ -226,12 +256,17 @@ class Recorder:
         return True
 
     def _take(self, source: StateSource) -> Batch | None:
-        waiting = self._waiting[source.cluster]
-        changes, keys, complete = waiting.take(self._renewed(source))
+        """Return None if nothing happened since a moment ago."""
+        cluster, waiting = source.cluster, self._waiting[source.cluster]
+        renewed = self._renewed(source)
+        changes, keys, complete = waiting.take(renewed or ())
         if complete:  # their changes are written by then
-            for one in self._concluded[source.cluster].values():
-                self._incidents[source.cluster].add(one)
-            self._concluded[source.cluster].clear()
+            for one in self._concluded[cluster].values():
+                self._incidents[cluster].add(one)
+            self._concluded[cluster].clear()
+        ends = self._closing.is_set() or cluster in self._leaving
+        if not (changes or keys or ends) and renewed is None:
+            return None
         try:
             return self._batch(source, changes, keys, complete=complete)
         except BaseException:
@@ -275,11 +310,14 @@ class Recorder:
             self._backlog.let_names_go = True
             logger.warning("%s: dropping names of deleted Leases to save memory", source.cluster)
 
-    def _renewed(self, source: StateSource) -> Sequence[ObjectName]:
-        """Return renewed Leases to store. A list repairs all but their learned intervals."""
+    def _renewed(self, source: StateSource) -> Sequence[ObjectName] | None:
+        """Return renewed Leases to store; None: some were stored a moment ago.
+
+        A list repairs all but their learned intervals.
+        """
         now = time.monotonic()
-        if now - self._renewed_at.get(source.cluster, 0.0) < RENEWED_EVERY:
-            return ()
+        if now - self._renewed_at.get(source.cluster, 0.0) < STATE_DELAY:
+            return None
         self._renewed_at[source.cluster] = now
         return source.renewed(RENEWED_PER_WRITE)
 
@@ -339,3 +377,8 @@ class Recorder:
                 self.writes += 1
                 self.write_seconds += time.monotonic() - began
                 return True
+
+
+def _one_write(batches: Sequence[Batch]) -> tuple[Write, int]:
+    """The transaction of these batches, and how many changes it writes."""
+    return partial(write_what_fits, *batches), sum(len(batch.changes) for batch in batches)

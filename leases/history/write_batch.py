@@ -1,4 +1,4 @@
-"""Write one transaction: changes, each once, and the states they led to.
+"""Write one transaction: changes of some clusters, each once, and the states they led to.
 
 Records are opaque here: the caller encodes and decodes them.
 
@@ -166,7 +166,6 @@ def _forget_conclusions(seen: Iterable[Change]) -> None:
 
 
 T = TypeVar("T")
-Write = Callable[[refused_rows.What, Sequence[Any], Callable[[Sequence[Any]], None]], None]
 
 
 class Batch(msgspec.Struct, frozen=True):
@@ -185,32 +184,43 @@ class Batch(msgspec.Struct, frozen=True):
     present: frozenset[ObjectName] | None = None  # if set: delete the states of all other Leases
 
 
-def write_what_fits(batch: Batch) -> list[refused_rows.RefusedValue]:
-    """Write the batch, and set refused values aside. Returns the refusals.
+# Writes all items of one kind.
+Write = Callable[[Batch, refused_rows.What, Sequence[Any], Callable[[Sequence[Any]], None]], None]
 
-    Raises errors of the database itself; then nothing of the batch is written.
+
+def write_what_fits(*batches: Batch) -> list[refused_rows.RefusedValue]:
+    """Write the batches, each of another cluster, and set refused values aside. Returns the
+    refusals.
+
+    Raises errors of the database itself; then nothing of the batches is written.
     """
     try:
-        return _write(batch, _all_at_once, ())
+        return _write(batches, _all_at_once, ())
     except Exception as error:
         if not refused_rows.is_of_the_value(error):
             raise
     refused: list[refused_rows.RefusedValue] = []
 
     def write(
-        what: refused_rows.What, items: Sequence[T], part: Callable[[Sequence[T]], None]
+        batch: Batch,
+        what: refused_rows.What,
+        items: Sequence[T],
+        part: Callable[[Sequence[T]], None],
     ) -> None:
         refused_rows.write_all_but_refused(
             items, part, lambda item, error: refused.append(_refused(batch, what, item, error))
         )
 
-    new = _write(batch, write, refused)
+    new = _write(batches, write, refused)
     refused_rows.log(new)
     return new
 
 
 def _all_at_once(
-    _what: refused_rows.What, items: Sequence[T], write: Callable[[Sequence[T]], None]
+    _batch: Batch,
+    _what: refused_rows.What,
+    items: Sequence[T],
+    write: Callable[[Sequence[T]], None],
 ) -> None:
     if items:
         write(items)
@@ -234,24 +244,26 @@ def _refused(
 
 
 def _write(
-    batch: Batch, write: Write, refused: Sequence[refused_rows.RefusedValue]
+    batches: Sequence[Batch], write: Write, refused: Sequence[refused_rows.RefusedValue]
 ) -> list[refused_rows.RefusedValue]:
     """Write one transaction in the recorder's thread. Stored changes are left as they are.
 
-    `write` writes all items of one kind; refusals that it adds are stored too.
+    Refusals that `write` adds are stored too.
     """
-    with transaction_in_turn(batch.cluster):
-        write(refused_rows.What.CHANGE, batch.changes, write_changes)
-        reopen(batch.cluster, (change.at for change in batch.changes), batch.watched_until)
-        write(
-            refused_rows.What.SPAN,
-            batch.spans,
-            partial(watched_spans.save, batch.cluster, batch.process),
-        )
-        if batch.went_back or not is_behind(batch.cluster, batch.resource_version):
-            _write_states(batch, write)
-        # Otherwise another replica is further and has stored all of this.
+    with transaction_in_turn(*(batch.cluster for batch in batches)):
+        for batch in batches:
+            _write_batch(batch, write)
         return refused_rows.set_aside(refused)
+
+
+def _write_batch(batch: Batch, write: Write) -> None:
+    write(batch, refused_rows.What.CHANGE, batch.changes, write_changes)
+    reopen(batch.cluster, (change.at for change in batch.changes), batch.watched_until)
+    save_spans = partial(watched_spans.save, batch.cluster, batch.process)
+    write(batch, refused_rows.What.SPAN, batch.spans, save_spans)
+    if batch.went_back or not is_behind(batch.cluster, batch.resource_version):
+        _write_states(batch, write)
+    # Otherwise another replica is further and has stored all of this.
 
 
 def _write_states(batch: Batch, write: Write) -> None:
@@ -265,11 +277,11 @@ def _write_states(batch: Batch, write: Write) -> None:
             batch.cluster, resource_version=versions[0], watched_until=batch.watched_until
         )
 
-    write(refused_rows.What.STATE, batch.states, save)
+    write(batch, refused_rows.What.STATE, batch.states, save)
     if batch.present is not None:
         forget_all_but(batch.cluster, batch.present)
     if batch.complete and batch.resource_version is not None:
-        write(refused_rows.What.PROGRESS, (batch.resource_version,), save_progress)
+        write(batch, refused_rows.What.PROGRESS, (batch.resource_version,), save_progress)
 
 
 def let_go() -> None:

@@ -207,6 +207,10 @@ class Waiting:
                 self._per_lease[key] = waits | 1
 
     @property
+    def is_empty(self) -> bool:
+        return not (self._changes or self._changed)
+
+    @property
     def has_too_many_names(self) -> bool:
         return len(self._changed) > self._limit
 
@@ -234,7 +238,7 @@ class Waiting:
         for key in list(islice(self._changed, STATES_PER_WRITE)):
             states[key] = self._changed.pop(key)
         states.update((key, None) for key in renewed if self._per_lease.get(key) is None)
-        return changes, list(states), not (self._changes or self._changed)
+        return changes, list(states), self.is_empty
 
     def put_back(self, changes: list[Change], states: list[ObjectName]) -> None:
         """Undo a `take`, if nothing was added since."""

@@ -8,9 +8,9 @@ from tests.support.values.changes import T0
 BEYOND = 2**70  # no database's integer
 
 
-def a_batch(*changes, states=(), spans=(), encode=bytes, version="7"):
+def a_batch(*changes, states=(), spans=(), encode=bytes, version="7", cluster="a"):
     return Batch(
-        cluster="a", changes=changes, states=tuple(states), encode=encode,
+        cluster=cluster, changes=changes, states=tuple(states), encode=encode,
         resource_version=version, complete=True, watched_until=T0, process="p", spans=tuple(spans),
         went_back=False,
     )  # fmt: skip
