@@ -37,6 +37,10 @@ class Slices:
     def __init__(self) -> None:
         self._began = thread_time()
 
+    def begin(self) -> None:
+        """The task was suspended until now: what others did meanwhile is not its work."""
+        self._began = thread_time()
+
     async def end(self) -> None:
         """Yield to other tasks if this slice was long enough. Call it between two steps."""
         if thread_time() - self._began > SLICE:
@@ -82,6 +86,7 @@ class OpenWatch:
         self._taken = 0  # bytes
         self._read_at = 0.0  # not sooner, by the monotonic clock
         self._delivering = False
+        self.slices = Slices()  # of the task that reads
         self._arriving = select.poll()
         if (sock := socket_of(response)) is not None:
             self._arriving.register(sock, select.POLLIN)
@@ -97,12 +102,11 @@ class OpenWatch:
     async def readings(self) -> AsyncGenerator[Sequence[WatchEvent], None]:
         """Yield the events of each read until the server ends the watch. Raises ApiError."""
         async with contextlib.aclosing(self.lines()) as readings:
-            slices = Slices()
             async for lines in readings:
-                await slices.end()  # reading them took time already
+                await self.slices.end()  # reading them took time already
                 for events in self.events(lines):
                     yield events
-                    await slices.end()
+                    await self.slices.end()
 
     async def lines(self) -> AsyncGenerator[list[bytes], None]:
         """Yield the complete lines of each read. Raises ApiError."""
@@ -162,6 +166,8 @@ class OpenWatch:
                 except TimeoutError:
                     if await self._is_over():
                         return b""
+                finally:
+                    self.slices.begin()
         except (aiohttp.ClientError, OSError) as error:
             raise unreachable(self._session.host, error) from error
         if chunk and await self._pace():
@@ -174,6 +180,7 @@ class OpenWatch:
         wait = self._read_at - time.monotonic()
         if wait > 0:
             await asyncio.sleep(wait)
+            self.slices.begin()
         return wait > 0
 
     async def _is_over(self) -> bool:

@@ -81,7 +81,7 @@ class Ahead:
                 async with contextlib.aclosing(self._follow_kept(self._reading)) as kept:
                     async for events in kept:
                         yield events
-            slices, is_open = Slices(), False
+            slices, is_open = self._watch.slices, False
             async for lines in self._lines:
                 await slices.end()
                 for events in self._watch.events(lines):

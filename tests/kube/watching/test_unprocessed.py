@@ -11,7 +11,7 @@ from leases.kube import open_watch, reflector
 from leases.kube.backoff import Backoff
 from leases.kube.http_session import READ_BUFFER
 from leases.kube.lease_client import LeaseClient
-from leases.kube.open_watch import OpenWatch
+from leases.kube.open_watch import OpenWatch, Slices
 from leases.wire.watch_decoding import Arrived
 from tests.support.following import LIMIT, each
 from tests.support.scripted_api import Connection, ScriptedServer, listing, modified, stream
@@ -66,6 +66,40 @@ async def test_what_comes_after_a_silence_is_read_at_once_and_what_follows_toget
         read.set()
         assert len(await anext(aiter(readings))) == 2
         assert waits[-1]
+
+
+@pytest.mark.parametrize("busy", ["the others", "the reader"])
+async def test_a_reader_gives_way_for_its_own_work_alone(
+    cluster: ScriptedServer, client: LeaseClient, monkeypatch: pytest.MonkeyPatch, busy: str
+) -> None:
+    gave_way, read, spent = [], asyncio.Event(), [0.0]
+    monkeypatch.setattr(open_watch, "thread_time", lambda: spent[0])
+
+    class Noted(Slices):
+        async def end(self) -> None:
+            gave_way.append(spent[0] - self._began > open_watch.SLICE)
+            await super().end()
+
+    monkeypatch.setattr(open_watch, "Slices", Noted)
+
+    async def reply(connection: Connection) -> None:
+        await connection.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+        for version in (101, 102):
+            event = modified("a", version=version)
+            await connection.send(f"{len(event):x}\r\n".encode() + event + b"\r\n")
+            await read.wait()
+            spent[0] += busy == "the others"
+        await connection.hang()
+
+    cluster.script("watch", reply)
+    async with client.watch("100", timeout_seconds=60) as readings:
+        await anext(aiter(readings))
+        spent[0] += busy == "the reader"
+        second = asyncio.ensure_future(anext(aiter(readings)))
+        await asyncio.sleep(0.05)
+        read.set()
+        assert len(await second) == 1
+    assert any(gave_way) == (busy == "the reader")
 
 
 async def test_nothing_is_unprocessed_while_nothing_comes(
