@@ -31,10 +31,10 @@ from leases.worker_threads import WorkerThreads
 logger = logging.getLogger(__name__)
 
 COLLECT = 0.1  # seconds in which clues are collected
-LOOK_SECONDS = 1.0  # between two looks while incidents may still change
+LOOK_SECONDS = 1.0  # at least, between two looks while incidents may still change
 CLUES_AT_ONCE = 100  # then the event loop turns to other tasks
 BUSY_SHARE = 0.01  # of a core that reviews may take, as long as they come often enough:
-LONGEST_PAUSE = 5.0  # seconds between two of a large incident
+LONGEST_PAUSE = 5.0  # seconds between two of a large incident; the clock may be set meanwhile
 QUESTIONS_AT_ONCE = 40  # so that the first answers do not wait for the last
 # Before the last stop: what happened then may belong to an incident that was not written yet.
 JUDGED_AGAIN = timedelta(minutes=5)
@@ -131,16 +131,24 @@ class Incidents:
         hearts = self._cluster.store.counts().get(Kind.HEARTBEAT, {})
         self._casebook.count(sum(hearts.values()))
         await self._read_updates()
-        now = self._clock()
-        # In a thread: that of an incident of thousands of Leases takes long.
-        news, questions, spent = await self._thread.run(self._review, now)
-        self._report(news, now)
-        self._ask(questions)
+        now, spent = self._clock(), 0.0
+        due = self._casebook.next_look(now)
+        if self._facts or (due is not None and due <= now):
+            # In a thread: that of an incident of thousands of Leases takes long.
+            news, questions, spent = await self._thread.run(self._review, now)
+            self._report(news, now)
+            self._ask(questions)
         await asyncio.sleep(min(max(COLLECT, spent / BUSY_SHARE), LONGEST_PAUSE))
-        due = self._casebook.next_review(now)
         with suppress(TimeoutError):
-            async with asyncio.timeout(None if due is None else LOOK_SECONDS):
+            async with asyncio.timeout(self._rest(self._clock())):
                 await self._wake.wait()
+
+    def _rest(self, now: datetime) -> float | None:
+        """For how long time alone changes nothing; None: for ever."""
+        due = self._casebook.next_look(now)
+        if due is None:
+            return None
+        return min(max(LOOK_SECONDS, (due - now).total_seconds()), LONGEST_PAUSE)
 
     async def look_up(self) -> None:
         """Ask the cluster for evidence, until cancelled."""

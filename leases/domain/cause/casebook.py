@@ -283,6 +283,11 @@ class Casebook:
         pause = BETWEEN_REVIEWS * (1 + len(self._episodes) / EPISODES_A_SECOND)
         return max(due, self._reviewed_at + pause)
 
+    def next_look(self, now: datetime) -> datetime | None:
+        """Return when to review or to ask next; None: not before the next clue or fact."""
+        due, asks = self.next_review(now), self._inquiries.next()
+        return due if due is None or asks is None else min(due, asks)
+
     def restore(
         self,
         incidents: Iterable[Incident],

@@ -101,6 +101,24 @@ def test_an_incident_is_over_when_its_lease_is_deleted() -> None:
     assert not book.going_on()
 
 
+def test_who_looks_only_when_it_is_due_misses_nothing() -> None:
+    every, due = Casebook("c"), Casebook("c")
+    looks = 0
+    for clue in clues((18, None)):
+        every.note(clue)
+        due.note(clue)
+    for second in range(18, 300):
+        now = after(second)
+        expected = every.review(now), every.questions(now)
+        look = due.next_look(now)
+        if look is None or look > now:
+            assert expected == ([], [])
+            continue
+        looks += 1
+        assert (due.review(now), due.questions(now)) == expected
+    assert looks < 30
+
+
 def test_many_nodes_that_die_at_once_are_one_incident_with_few_questions() -> None:
     def heartbeat(number: int, renewed: float = 0, version: int = 1) -> Lease:
         return lease(
