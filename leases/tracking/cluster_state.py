@@ -282,9 +282,7 @@ class ClusterState:
         return row
 
     def advance(self, row: Row, lease: Lease, seen: Observation, step: Step) -> None:
-        if seen.inferred:
-            self._turn_observed(row, seen, step)
-        else:
+        if not seen.inferred:
             at, sure = written_at(row.tracked, lease, seen)
             if sure:
                 self.turn(row, seen.now, by=at, step=step)
@@ -307,7 +305,7 @@ class ClusterState:
     def relist(self, row: Row, lease: Lease, at: datetime, step: Step) -> None:
         """Apply a later write of a known uid that a list shows."""
         seen = self.blind_times.listing(at, row.newest, remembered=row.remembered)
-        self._turn_observed(row, seen, step)
+        self._turn_observed(row, at, step)
         tracked = listed_renewed(row.tracked, lease, seen) if row.outlook.plain else None
         if tracked is None:
             self.advance(row, lease, seen, step)
@@ -404,14 +402,14 @@ class ClusterState:
         self._arm(row)
         return True
 
-    def _turn_observed(self, row: Row, seen: Observation, step: Step) -> None:
+    def _turn_observed(self, row: Row, now: datetime, step: Step) -> None:
         """Change what was due before we lost sight: many that are due at once are judged late."""
-        until, since = self.blind_times.known_until, seen.since
-        if row.remembered or until is None or since is None or row.armed is None:
+        until = self.blind_times.known_until
+        if row.remembered or until is None or row.armed is None:
             return
-        by = min(until, since)
+        by = min(until, now)
         if row.armed <= by:
-            self.turn(row, seen.now, by=by, step=step)
+            self.turn(row, now, by=by, step=step)
 
     def _arm(self, row: Row, at: datetime | None = None) -> None:
         """Set the alarm for `at`, or for the earliest possible change by time alone."""
