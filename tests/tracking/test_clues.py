@@ -10,7 +10,7 @@ from leases.domain.cause.clue import Clue
 from leases.domain.change import ChangeType
 from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Update
-from leases.wire.watch_decoding import Applied, Arrived, Listed, read_event
+from leases.wire.watch_decoding import Applied, Arrived, Disconnected, Listed, read_event
 from tests.support.values.leases import NOON, after, lease
 from tests.tracking.tracker.conftest import Watched
 
@@ -74,6 +74,32 @@ async def test_a_clue_has_the_late_renewals_before_and_the_silence_of_all() -> N
     last = expired.silences[-1]
     assert (last.since, last.until) == (after(31), after(46))
     assert last.expected > 5
+
+
+async def test_no_silence_is_the_clusters_while_our_process_stood_still() -> None:
+    watched = Watched()
+    watched.live(lease())
+    for second in range(2, 22, 2):
+        watched.renew(second, second)
+    watched.now = after(60)
+    watched.tracker.stood_still(after(20))
+    watched.at(75)
+    expired = [clue for one in updates(watched) for clue in one.clues][-1]
+    assert expired.change.change is ChangeType.EXPIRED
+    assert [one for one in expired.silences if one.until > after(20)] == []
+
+
+async def test_no_silence_is_the_clusters_while_the_watch_is_broken() -> None:
+    watched = Watched()
+    watched.live(lease())
+    for second in range(2, 22, 2):
+        watched.renew(second, second)
+    watched.at(21, Disconnected("cut"))
+    taken = lease("b", acquired=38, renewed=38, transitions=1, version=90)
+    watched.at(40, Listed((taken,), "99"))
+    last = [clue for one in updates(watched) for clue in one.clues][-1]
+    assert last.change.change is ChangeType.TAKEN_OVER
+    assert [one for one in last.silences if one.until > after(20)] == []
 
 
 def test_a_plain_renewal_makes_no_clue() -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 import pytest
 
 from leases.tracking.cluster_state import read_remembered
 from leases.tracking.store import Store
-from leases.wire.watch_decoding import Listed
+from leases.wire.watch_decoding import Applied, Listed
 from tests.support.values.leases import after, lease
+from tests.tracking.store.one_store import relisted, renewing
 
 
 def test_a_record_that_cannot_be_read_costs_no_other(caplog: pytest.LogCaptureFixture) -> None:
@@ -32,3 +35,32 @@ def test_a_remembered_lease_is_not_said_to_have_expired_before_the_stop() -> Non
     unseen.restore(store.snapshot(), after(600))
     (expired,) = unseen.replace(Listed((lease(version=1),), "9"), after(900)).changes
     assert expired.inferred
+
+
+def renewed(store: Store) -> None:
+    store.follow((Applied(lease(renewed=9, version=20), 7),), after(9))
+
+
+def written(store: Store) -> None:
+    store.follow((Applied(lease(renewed=9, labels={"a": "b"}, version=20)),), after(9))
+
+
+def listed(store: Store) -> None:
+    relisted(store, 9, lease(renewed=9, version=20), version="20")
+
+
+@pytest.mark.parametrize("observed", [renewed, written, listed])
+def test_what_was_observed_since_the_start_may_have_expired_before_the_next_list(
+    observed: Callable[[Store], None],
+) -> None:
+    before = Store("c")
+    last = renewing(before, 6)
+    store = Store("c")
+    store.restore(before.snapshot(), after(7))
+    relisted(store, 8, lease(renewed=6, version=last), version="10")
+    store.caught_up()
+    observed(store)
+    store.lost(after(30))
+    update = relisted(store, 60, lease(renewed=59, labels={"a": "b"}, version=50))
+    expired = update.changes[0]
+    assert (expired.change, expired.at, expired.inferred) == ("expired", after(24), False)

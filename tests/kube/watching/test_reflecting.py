@@ -103,6 +103,26 @@ async def test_events_during_a_list_come_after_it(
     assert [watch.query["resourceVersion"] for watch in cluster.seen("watch")] == ["100"]
 
 
+async def test_a_watch_that_ends_during_the_list_is_opened_again_after_it(
+    cluster: ScriptedServer, client: LeaseClient, backoff: Backoff
+) -> None:
+    ended = asyncio.Event()
+
+    async def ends_at_once(connection: Connection) -> None:
+        await stream(end="clean")(connection)
+        ended.set()
+
+    async def late(connection: Connection) -> None:
+        await ended.wait()
+        await listing(lease("b", version=95))(connection)
+
+    cluster.script("list", listing(lease("a", version=90), next_page="more"))
+    cluster.script("page", late)
+    cluster.script("watch", ends_at_once, stream(modified("c", version=101), end="hang"))
+    seen = await follow(client, backoff, until=applied("c"))
+    assert words_of(seen)[-1] == "Applied c@101"
+
+
 async def test_after_a_restart_the_missed_events_are_replayed_before_the_list(
     cluster: ScriptedServer, client: LeaseClient, backoff: Backoff
 ) -> None:

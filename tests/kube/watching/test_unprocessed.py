@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
+from collections.abc import AsyncGenerator, Callable
 
 import pytest
 
@@ -12,9 +14,17 @@ from leases.kube.backoff import Backoff
 from leases.kube.http_session import READ_BUFFER
 from leases.kube.lease_client import LeaseClient
 from leases.kube.open_watch import OpenWatch, Slices
-from leases.wire.watch_decoding import Arrived
+from leases.kube.reflector import Ahead
+from leases.wire.watch_decoding import Arrived, Connected, ReflectorEvent
 from tests.support.following import LIMIT, each
-from tests.support.scripted_api import Connection, ScriptedServer, listing, modified, stream
+from tests.support.scripted_api import (
+    Connection,
+    ScriptedServer,
+    lease,
+    listing,
+    modified,
+    stream,
+)
 
 OLD = 0.3  # seconds
 LONG = "holder-" + "x" * 2000
@@ -148,3 +158,107 @@ async def test_the_watch_is_read_while_its_events_are_followed_slowly(
             if len(followed) == len(lines):
                 break
     assert followed == [str(101 + number) for number in range(len(lines))]
+
+
+async def _connected(events: AsyncGenerator[ReflectorEvent, None]) -> Callable[[], float]:
+    """What the stream says of unprocessed data, once it is connected."""
+    async for event in events:
+        if isinstance(event, Connected):
+            return event.unprocessed_seconds
+    raise AssertionError
+
+
+async def _all_processed(
+    events: AsyncGenerator[ReflectorEvent, None], unprocessed_seconds: Callable[[], float]
+) -> None:
+    """Follow until nothing waits."""
+    more = asyncio.ensure_future(anext(events))
+    while unprocessed_seconds():
+        await asyncio.sleep(0.01)
+    more.cancel()
+    await asyncio.gather(more, return_exceptions=True)
+
+
+async def test_what_was_read_during_the_list_is_unprocessed_until_it_is_followed(
+    cluster: ScriptedServer, client: LeaseClient, backoff: Backoff
+) -> None:
+    cluster.script("list", listing(lease("a", version=90), next_page="more"))
+    cluster.script("page", listing(lease("b", version=95)))
+    cluster.script("watch", stream(modified("a", version=101), end="hang"))
+    async with (
+        asyncio.timeout(LIMIT),
+        contextlib.aclosing(reflector.reflect(client, since=None, backoff=backoff)) as events,
+    ):
+        unprocessed_seconds = await _connected(events)
+        while client.unprocessed_seconds() or unprocessed_seconds() < OLD:
+            await asyncio.sleep(0.01)  # it is read, and nobody follows it
+        assert isinstance(await anext(events), Arrived)
+        await _all_processed(events, unprocessed_seconds)
+
+
+async def test_the_rest_of_a_reading_is_unprocessed_though_nothing_is_read_ahead(
+    cluster: ScriptedServer,
+    client: LeaseClient,
+    backoff: Backoff,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    opened: list[AsyncGenerator[list[bytes], None]] = []
+    lines = OpenWatch.lines
+    monkeypatch.setattr(OpenWatch, "lines", lambda one: opened.append(lines(one)) or opened[-1])
+    several = b"".join(modified("a", version=101 + number) for number in range(200))
+    cluster.script("list", listing(version="100"))
+    cluster.script("watch", stream(several, end="hang"))
+    async with (
+        asyncio.timeout(LIMIT),
+        contextlib.aclosing(reflector.reflect(client, since=None, backoff=backoff)) as events,
+    ):
+        unprocessed_seconds = await _connected(events)
+        await anext(events)
+        await asyncio.sleep(OLD)
+        assert unprocessed_seconds() >= OLD
+    assert [one.ag_frame for one in opened] == [None]  # closed with the stream
+
+
+async def test_what_comes_meanwhile_makes_the_rest_of_a_reading_no_younger(
+    cluster: ScriptedServer,
+    client: LeaseClient,
+    backoff: Backoff,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(reflector, "TOO_SLOW", -1.0)
+    ahead: list[Ahead] = []
+    read = Ahead.read
+    monkeypatch.setattr(Ahead, "read", lambda one: (ahead.append(one), read(one)))
+    several = b"".join(modified("a", version=101 + number) for number in range(200))
+    waited = asyncio.Event()
+
+    async def reply(connection: Connection) -> None:
+        await stream(several, end="open")(connection)
+        await waited.wait()
+        await connection.send(f"{len(last):x}\r\n".encode() + last + b"\r\n")
+        await connection.hang()
+
+    last = modified("a", version=400)
+    cluster.script("list", listing(version="100"))
+    cluster.script("watch", reply)
+    async with (
+        asyncio.timeout(LIMIT),
+        contextlib.aclosing(reflector.reflect(client, since=None, backoff=backoff)) as events,
+    ):
+        unprocessed_seconds = await _connected(events)
+        first = await anext(events)
+        began = time.monotonic()
+        assert isinstance(first, Arrived)
+        assert len(first.events) < 200
+        await asyncio.sleep(OLD)
+        waited.set()
+        while not ahead[0]._kept or client.unprocessed_seconds() >= OLD:
+            await asyncio.sleep(0.01)
+        assert unprocessed_seconds() >= time.monotonic() - began - 0.001
+        version = ""
+        while version != "400":
+            event = await anext(events)
+            assert isinstance(event, Arrived)
+            version = event.events[-1].resource_version
+        await _all_processed(events, unprocessed_seconds)
+        assert not ahead[0]._bytes  # there is room for as much again

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from leases.domain.watched_times import BRIEF
+from leases.tracking import tracker
 from leases.wire.watch_decoding import Applied, Arrived, Connected, Deleted, Listed
 from tests.support.values.leases import after, lease
 from tests.tracking.tracker.conftest import Watched
@@ -73,6 +76,33 @@ async def test_it_grows_while_nothing_is_taken(backlog: Backlog) -> None:
     backlog.watched.at(14)
     backlog.watched.tracker.flush()
     assert backlog.lag == pytest.approx(9.0, abs=0.1)
+
+
+async def test_it_is_told_until_nothing_waits_though_nothing_more_comes(
+    backlog: Backlog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tracker, "COALESCE", 0.0)
+    backlog.waited = 20.0
+    backlog.renew(10, late=5.0)
+    await asyncio.sleep(0.05)
+    assert backlog.lag > 0
+    backlog.waited = 0.0
+    async with asyncio.timeout(10):
+        while backlog.lag:
+            await asyncio.sleep(0.01)
+
+
+async def test_a_lag_is_told_by_itself_though_no_renewal_is(
+    backlog: Backlog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A change is sent at once; the state of the connection comes with the collected renewals."""
+    monkeypatch.setattr(tracker, "COALESCE", 0.0)
+    backlog.waited = 4.0
+    gone = Deleted(lease(None, renewed=None, name="node-1", uid="node-1", version=9))
+    backlog.watched.at(10, Arrived([gone]))
+    async with asyncio.timeout(10):
+        while not backlog.lag:
+            await asyncio.sleep(0.01)
 
 
 async def test_wrong_clocks_of_writers_are_no_lag(backlog: Backlog) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from leases.domain.lease import ObjectName
+from leases.domain.steady_clock import Jump
 from leases.wire.watch_decoding import Applied, Connected, Disconnected
 from tests.support.values.leases import after, lease
 from tests.tracking.tracker.conftest import Watched
@@ -53,6 +54,16 @@ async def test_the_time_in_which_the_process_stood_still_does_not_count(watched:
     watched.tracker.stood_still(after(8))
     acquire(watched, 71, 3)
     assert unheld(watched) == pytest.approx((8 - 5) + (71 - 69), abs=0.01)
+
+
+async def test_a_clock_that_is_set_makes_no_gap_longer(watched: Watched) -> None:
+    watched.live(lease("a"))
+    release(watched, 5, 2)
+    watched.at(9)
+    watched.now = after(3609)
+    watched.tracker.clock_jumped(Jump(after(9), after(3609)))
+    acquire(watched, 3612, 3)
+    assert unheld(watched) == pytest.approx(7)
 
 
 async def test_a_lease_that_may_be_vacant_needs_no_holder(watched: Watched) -> None:
