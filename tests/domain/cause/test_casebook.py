@@ -148,6 +148,36 @@ def test_many_nodes_that_die_at_once_are_one_incident_with_few_questions() -> No
     assert asked <= 50
 
 
+def test_a_node_that_comes_back_is_asked_again_for_what_ran_there() -> None:
+    def heartbeat(renewed: float, version: int) -> Lease:
+        return lease(
+            "n-1", name="n-1", uid="u-1", namespace="kube-node-lease", acquired=None,
+            transitions=None, duration=40, owner=("Node", "n-1"), renewed=renewed, version=version,
+        )  # fmt: skip
+
+    def asked(since: int, until: int) -> set[int]:
+        """When it asked for the Pod."""
+        found = set()
+        for step in range(since, until):
+            book.review(after(step))
+            questions = book.questions(after(step))
+            found |= {step for question in questions if question.key.name == POD}
+        return found
+
+    first = (lease(POD), heartbeat(0, 1))
+    lost, silent, back = clues((20, None), (45, None), (130, heartbeat(130, 2)), first=first)
+    book = Casebook("c")
+    book.note(lost)
+    key = ObjectName("default", POD)
+    book.learn([PodFact(key=key, read_at=after(21), phase="Running", uid="u", node="n-1")])
+    assert asked(20, 45)
+    book.note(silent)
+    asked(45, 125)
+    assert not asked(125, 130)
+    book.note(back)
+    assert asked(130, 132)
+
+
 def test_a_refused_source_is_left_alone_for_a_while_and_named_where_it_was_refused() -> None:
     def asked(book: Casebook, *, begins: float) -> set[Source]:
         first = (lease(POD, renewed=begins),)
@@ -236,6 +266,17 @@ def test_after_a_restart_an_incident_goes_on_under_its_id() -> None:
     (ended,) = later.review(after(34))
     assert (ended.id, ended.ended, len(ended.members)) == (stored.id, after(33), 2)
     assert later.going_on() == []
+
+
+def test_a_change_that_is_told_again_after_a_restart_counts_once() -> None:
+    (silent,) = clues((20, None))
+    before, later = Casebook("c"), Casebook("c")
+    before.note(silent)
+    (stored,) = told(before, 30).values()
+    later.restore([stored])
+    later.note(silent)
+    (known,) = later.going_on()
+    assert known.members == stored.members
 
 
 def grows(book: Casebook, since: int, until: int) -> list[tuple[int, float]]:
@@ -342,6 +383,19 @@ def test_an_incident_that_goes_on_for_long_ends_under_its_id() -> None:
     book.note(everything[1])
     (ended,) = book.review(after(901))
     assert (ended.id, ended.ended) == (crash.id, after(900))
+
+
+def test_a_pod_that_takes_its_lease_again_long_after_its_crash_was_restarted() -> None:
+    book = Casebook("c")
+    again = lease(POD, renewed=900, acquired=900, transitions=1, version=2)
+    expired, *came = clues((20, None), (900, again))
+    book.note(expired)
+    (crash,) = told(book, 200).values()
+    assert crash.cause is Cause.CRASH
+    for clue in came:
+        book.note(clue)
+    (ended,) = book.review(after(901))
+    assert (ended.id, ended.cause) == (crash.id, Cause.RESTART_IN_PLACE)
 
 
 def _fields(incident: Incident) -> dict[str, object]:

@@ -174,6 +174,23 @@ def test_a_pod_with_restarts_is_never_said_not_to_have_been_restarted() -> None:
     assert "not restarted" not in said
 
 
+@pytest.mark.parametrize(
+    ("disrupted", "confidence"),
+    [("", Confidence.LIKELY), ("DeletionByPodGC", Confidence.POSSIBLE)],
+)
+def test_a_pod_that_was_to_be_disrupted_may_not_only_have_been_stopped(
+    disrupted: str, confidence: Confidence
+) -> None:
+    book = _book(_clues(lease(OLD), *_handover(4, OLD_TOO, 2)))
+    going = PodFact(
+        key=ObjectName("default", OLD), read_at=after(5), phase="Running", uid="u",
+        deleted_at=after(34), disrupted=disrupted,
+    )  # fmt: skip
+    book.learn([going])
+    (incident,) = _incidents(book, 60)
+    assert (incident.cause, incident.confidence) == (Cause.GRACEFUL_STOP, confidence)
+
+
 def test_a_container_that_ends_again_and_again_is_a_crash_loop() -> None:
     ended = PodFact(
         key=ObjectName("default", OLD), read_at=after(16), phase="Running", uid="u", restarts=17,

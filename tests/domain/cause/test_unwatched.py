@@ -297,6 +297,7 @@ async def test_more_than_are_listed_are_counted(
     assert all(
         identity(one) in listed or incident.unlisted.counts(one.kind, one.at) for one in losses
     )
+    assert board.casebook._crowd.listed == 0  # those that run out next are listed again
 
 
 async def test_a_board_that_starts_anew_goes_on_counting(monkeypatch: pytest.MonkeyPatch) -> None:

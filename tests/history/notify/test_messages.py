@@ -176,6 +176,15 @@ def test_a_withdrawn_incident_is_not_sent_or_is_over():
     assert (told.stage, told.part_of) == (Stage.OVER, "two")
 
 
+def test_who_takes_care_of_an_incident_takes_care_of_what_it_becomes_a_part_of():
+    a_receiver()
+    record(OPEN)
+    acknowledge("a", "one", who="olga", at=T0)
+    record(replace(OPEN, id="two"), at=T0)
+    record(replace(OPEN, members=(), part_of="two"), at=T0 + SECOND)
+    assert [(row.incident, row.who) for row in Acknowledgement.objects.all()] == [("two", "olga")]
+
+
 def muted(**given):
     return QuietTime.objects.create(since=T0, who="ada", **given)
 
