@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from datetime import UTC, datetime, timedelta
 
@@ -192,6 +193,24 @@ async def test_a_wall_drawn_before_a_clock_jump_is_moved(filled):
     await one.say(json.dumps({"jumps": 0}))
     assert (await one.hear())["moved"] == 3600
     await one.leave()
+
+
+@pytest.mark.parametrize("path", ["page", "changes"])
+async def test_a_cluster_that_is_left_closes_its_sockets_with_a_reason(filled, operator, path):
+    hub = filled.publisher.hubs["a"]
+    one = socket(f"/c/a/live/{path}/", operator)
+    await one.connect()
+    async with asyncio.timeout(30):
+        while not (hub.pages or hub.feeds):
+            await asyncio.sleep(0.01)
+    hub.close()
+    message = await one.receive_output()
+    while message["type"] == "websocket.send":
+        message = await one.receive_output()
+    assert message["type"] == "websocket.close"
+    assert message["reason"].startswith("a is watched no longer.")
+    await one.leave()
+    assert not hub.ends
 
 
 async def test_an_unknown_cluster_or_path_says_so(filled, operator):

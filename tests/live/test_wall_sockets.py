@@ -19,6 +19,7 @@ from dashboard.live import consumers
 from dashboard.live.consumers import own_sites_only, urlpatterns
 from dashboard.pages.wall import TICKER
 from leases.domain.lease import ObjectName
+from leases.models import WallLink
 from leases.wire.watch_decoding import Applied
 from tests.support.board import KEY, a_lease, board, fill  # noqa: F401
 from tests.support.communicator import Socket
@@ -90,6 +91,16 @@ async def test_a_wall_gets_the_tiles_of_its_wall_and_no_others(store, key):
     assert drawn == {str(KEY), str(DOWN)}, "elections, and what is in trouble beside them"
     assert gone == {str(NODE), str(missing)}, "one that is there looks like one that is not"
     await one.leave()
+
+
+async def test_a_wall_that_is_opened_notes_the_use_of_its_link(board, store, key, monkeypatch):  # noqa: F811
+    noted: list[int] = []
+    monkeypatch.setattr(board.link_use, "note", noted.append)
+    one = await open_wall(key)
+    await shown_to(one, KEY)
+    await one.leave()
+    link = await sync_to_async(WallLink.objects.get)()
+    assert noted == [link.pk]
 
 
 async def test_the_filter_of_a_wall_is_that_of_its_socket(store, key):

@@ -83,6 +83,22 @@ async def test_every_room_hears_that_the_machine_slept(running: Runtime) -> None
     )
 
 
+async def test_causes_that_are_judged_anew_know_what_nobody_watched(running: Runtime) -> None:
+    await until(lambda: running.clusters["a"].store.connection.state is ConnectionState.LIVE)
+    incidents = running.incidents["a"]
+    running.clock.on_sleep[0](running.clock.now() - timedelta(seconds=61))
+
+    def knows() -> bool:
+        return Missing.STOOD_STILL in {one.why for one in incidents._casebook.breaks}
+
+    await until(knows)
+    before = incidents._casebook
+    incidents.begins_anew = True
+    incidents._wake.set()
+    await until(lambda: incidents._casebook is not before)
+    assert knows()
+
+
 async def test_every_room_hears_that_the_clock_was_set(running: Runtime) -> None:
     await until(lambda: running.clusters["a"].store.connection.state is ConnectionState.LIVE)
     body = {"metadata": {"name": "one", "namespace": "default"}, "spec": {"holderIdentity": "x"}}
@@ -132,6 +148,15 @@ async def test_history_and_metrics_read_what_the_watch_knows(running: Runtime) -
     update = Update(cluster="a", now=running.clock.now(), seq=1, redraw=(key,), removed=(gone,))
     running._watches["a"]._record(update)
     assert written == [(key, gone)]
+
+
+async def test_the_causes_know_how_many_heartbeats_there_are(running: Runtime) -> None:
+    await until(lambda: running.clusters["a"].store.connection.state is ConnectionState.LIVE)
+    now = format_microtime(running.clock.now())
+    spec = {"holderIdentity": "node", "leaseDurationSeconds": 40, "renewTime": now}
+    body = {"metadata": {"name": "node", "namespace": "kube-node-lease"}, "spec": spec}
+    await running.clusters["a"].writer.create(body)
+    await until(lambda: running.incidents["a"]._casebook._crowd.heartbeats == 1)
 
 
 async def test_the_clock_is_looked_at_by_itself(running: Runtime) -> None:

@@ -49,7 +49,7 @@ def test_the_metrics_and_the_frames_say_so(behind, operator):
     assert 'leaseboard_seconds_behind{cluster="a"} 42.0' in text_of(operator.get("/metrics"))
     now = clock.now()
     item = connection_item(behind.connection, now=now, events_per_second=0.0, problem=None)
-    assert (item["state"], item["detail"]) == ("stale", SAID)
+    assert (item["state"], item["detail"], item["behind_seconds"]) == ("stale", SAID, 42.0)
     assert now.timestamp() - item["as_of"] == pytest.approx(42.0)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from dashboard.log_lines import cluster_at_work
 from dashboard.serving.tasks.supervisor import Problem, Supervisor
 from leases.kube.backoff import Backoff
 
@@ -100,6 +101,19 @@ async def test_a_cancelled_future_that_the_task_waited_for_is_a_death(supervisor
     supervisor.start("counter", work, effect=EFFECT)
     await until(lambda: starts == 2)
     assert supervisor.restarts == {("counter", ""): 1}
+
+
+async def test_what_a_task_logs_names_its_cluster(supervisor):
+    named: list[str] = []
+
+    async def work() -> None:
+        named.append(cluster_at_work.get())
+        await asyncio.Event().wait()
+
+    supervisor.start("watch", work, effect=EFFECT, cluster="prod")
+    supervisor.start("recorder", work, effect=EFFECT)
+    await until(lambda: len(named) == 2)
+    assert named == ["prod", ""]
 
 
 async def test_a_problem_of_one_cluster_is_no_problem_of_another(supervisor):
