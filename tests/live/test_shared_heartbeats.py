@@ -10,6 +10,7 @@ import pytest
 from dashboard.live import shared_drawings
 from dashboard.live.publisher import ClusterHub
 from dashboard.live.shared_drawings import GROUPS, Drawn, SharedRegions
+from dashboard.pages.nodes import NodeGrid
 from leases.domain.lease import Lease, LeaseSpec, ObjectMeta
 from leases.tracking.store import Store
 from leases.wire.watch_decoding import Applied, Deleted, Listed
@@ -103,3 +104,17 @@ async def test_the_end_cancels_drawings_and_waits_for_them(hub, monkeypatch):
     await began.wait()
     await shared.stop()
     assert drawing.cancelled()
+
+
+async def test_nothing_is_drawn_once_the_publisher_has_ended(hub):
+    drawings = [asyncio.create_task(asyncio.Event().wait()) for _ in range(2)]
+    hub.grids["none"] = NodeGrid(hub.store, hub.nodes, "none", hub._report_failure)
+    hub.shared._drawing["ages"], hub.grids["none"].making = drawings
+    publishing = asyncio.create_task(hub.run())
+    await asyncio.sleep(0)
+    publishing.cancel()
+    await asyncio.gather(publishing, return_exceptions=True)
+    ended = [one.cancelled() for one in drawings]
+    for one in drawings:
+        one.cancel()
+    assert ended == [True, True]

@@ -204,6 +204,7 @@ async def test_a_cluster_that_is_left_closes_its_sockets_with_a_reason(filled, o
         while not (hub.pages or hub.feeds):
             await asyncio.sleep(0.01)
     hub.close()
+    assert (hub.pages, hub.feeds) == (set(), set())  # nothing more is made for it
     message = await one.receive_output()
     while message["type"] == "websocket.send":
         message = await one.receive_output()

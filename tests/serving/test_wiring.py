@@ -113,11 +113,13 @@ async def test_every_room_hears_that_the_clock_was_set(running: Runtime) -> None
     assert watched is not None
     hour = timedelta(hours=1)
     now = running.clock.now()
+    running.feeds["a"].nodes.read_at = now
     for follow in running.clock.on_jump:
         follow(Jump(now, now + hour))
     assert heard
     assert running.clusters["a"].store.connection.since == since + hour
     assert running.feeds["a"].activity.watched.first == watched + hour
+    assert running.feeds["a"].nodes.read_at == now + hour
     assert any("was set forward" in span.detail for span in running.recorder.watches.take("a", now))
     assert running.incidents["a"].begins_anew
     # The states: they are stored with the new moments.
