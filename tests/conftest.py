@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
+import sys
 from types import SimpleNamespace
 
 import pytest
@@ -71,6 +73,15 @@ LONGEST = (
     "tests/domain/cause/test_variants.py",
     "tests/pages/edit/",
 )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Compile each module once, also where Python is to leave no bytecode beside it."""
+    if sys.dont_write_bytecode and hasattr(config, "cache"):
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # workers and programs inherit it
+        folder = str(config.cache.mkdir("bytecode"))
+        sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = folder
+        sys.dont_write_bytecode = False
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
