@@ -18,6 +18,7 @@ from dashboard.live.shared_drawings import (
     GROUPS,
     ClusterMenu,
     Drawings,
+    FlapCount,
     MenuReader,
     SharedRegions,
     looks_alike,
@@ -217,7 +218,7 @@ class PageReader:
         self._sent: dict[str, dict[ObjectName, Tracked | None]] = {}
         self._unsent: dict[tuple[str, ObjectName], None] = {}  # the longest waiting first
         self._flappers: Flappers = {}
-        self._flaps: dict[ObjectName, int] = {}  # the numbers of changes that the page shows
+        self._flaps: dict[ObjectName, FlapCount] = {}  # what the page shows
         self._jumps = len(hub.clock_moves) - 1  # jumps of the clock that the page follows
         self._heard = False
         self._live = is_live(hub.store.connection)
@@ -387,7 +388,7 @@ class PageReader:
                     renewed[str(key)] = numbers(after)
                 elif drawn < MAX_DRAWN:
                     drawn += 1
-                    flaps = self._flaps.get(key, 0)
+                    flaps = self._flaps.get(key)
                     html.setdefault(part, {})[str(key)] = self._drawings.draw(
                         store.cluster, part, after, as_of, self._hub.activity, flaps
                     )
@@ -403,12 +404,12 @@ class PageReader:
         return {name: value for name, value in frame.items() if value or name == "elsewhere"}
 
     def _note_flapping(self, now: datetime) -> None:
-        """Draw the Leases again whose number of changes differs: time alone changes it too."""
+        """Draw the Leases again whose count differs: time alone changes it too."""
         flappers = self._hub.flappers.at(now)
         if flappers is self._flappers:
             return
         self._flappers = flappers
-        flaps = {key: how.changes for key, how in flappers.items()}
+        flaps = {key: (how.changes, how.counted_since) for key, how in flappers.items()}
         for key in flaps.keys() | self._flaps.keys():
             if flaps.get(key) != self._flaps.get(key):
                 for part, shown in self._sent.items():

@@ -30,6 +30,7 @@ from leases.tracking.tracked_lease import Tracked
 from leases.worker_threads import WorkerThreads
 
 Draw = Callable[[str, Tracked, datetime, Activity], str]
+FlapCount = tuple[int, datetime | None]
 
 
 def render_row(cluster: str, tracked: Tracked, now: datetime, activity: Activity) -> str:
@@ -107,9 +108,9 @@ class Drawings:
         tracked: Tracked,
         now: datetime,
         activity: Activity,
-        flaps: int = 0,
+        flaps: FlapCount | None = None,
     ) -> str:
-        """`flaps` counts the changes that make it flap."""
+        """`flaps` counts the changes that make it flap, and says since when."""
         place = (cluster, part, tracked.key)
         # The bars of a day move every hour; a time that nobody watched is in no length of a term.
         aside = now.hour, flaps, activity.watched.pauses

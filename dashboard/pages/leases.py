@@ -88,6 +88,7 @@ def _flapping(how: Flapping) -> dict[str, Any]:
         "changes": how.changes,
         "since": format_microtime(how.since),
         "within_seconds": int(how.within.total_seconds()),
+        "counted_since": microtime_or_none(how.counted_since),
         "holders": how.holders,
         "hosts": how.hosts,
         "gap_seconds": how.gap_seconds,

@@ -10,7 +10,7 @@ import msgspec
 from django.urls import reverse
 
 from dashboard.parts.change_sentence import Part, holder_part
-from dashboard.parts.flapping import ONE_HOLDER, flap_view
+from dashboard.parts.flapping import ONE_HOLDER, counted_within, flap_view
 from dashboard.parts.formatting import age, counted, listed, seconds, span_of, when
 from dashboard.parts.incident_line import incident_line, said_cause
 from dashboard.parts.key_figures import of_kind
@@ -75,7 +75,7 @@ def _one_flapping(cluster: str, lease: Tracked, how: Flapping, now: datetime) ->
         url=lease_url(cluster, lease.key),
         why=(Part(view.says),),
         amount=view.amount,
-        moment=f"since {when(how.since, now)}",
+        moment=f"since {when(how.counted_since or how.since, now)}",
         **_FLAPPING,
         rank=_flapping_rank(lease.kind),
     )
@@ -87,7 +87,9 @@ def _many_flapping(
     query = urlencode({"kind": kind.value, "flapping": "true"})
     spaces = {lease.key.namespace for lease, _ in found}
     verb = "expires" if kind in ONE_HOLDER else "changes its holder"
-    often = f"each {verb} {RULES[kind].number} times or more in {span_of(RULES[kind].within)}"
+    fewest = min(how.changes for _, how in found)
+    within = counted_within(RULES[kind].within, found[0][1].counted_since)
+    often = f"each {verb} {min(fewest, RULES[kind].number)} times or more {within}"
     return Attention(
         namespace=spaces.pop() if len(spaces) == 1 else "",
         label=listed([short_name(lease) for lease, _ in found]),

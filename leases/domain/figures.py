@@ -189,6 +189,7 @@ class Flapping(msgspec.Struct, frozen=True, gc=False):
     hosts: int  # where they ran: a process that is started again there is another holder
     gap_seconds: float  # without a holder
     within: timedelta
+    counted_since: datetime | None = None  # somebody watched only a part of `within`, from here on
 
 
 def flapping(
@@ -214,6 +215,7 @@ def flapping(
         hosts=len({split_holder(holder).host or holder for holder in holders}),
         gap_seconds=sum(one.gap_seconds or 0.0 for one in recent),
         within=rule.within,
+        counted_since=first if first == watched_since else None,
     )
 
 

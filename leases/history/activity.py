@@ -161,7 +161,7 @@ class WatchedLately:
         self._spans: tuple[WatchedTime, ...] = ()  # oldest first
         self._open: WatchedTime | None = None
         self._pauses: tuple[Span, ...] = ()  # all times that nobody watched, oldest first
-        self.since = EARLIEST  # when the last time ended that nobody watched
+        self.since = EARLIEST  # when the last time ended that nobody watched; nobody did at first
 
     @property
     def first(self) -> datetime | None:
@@ -173,6 +173,8 @@ class WatchedLately:
         """Load the last day from history, other processes included."""
         self._spans = tuple(spans_around(cluster, since=now - DAY, until=now, now=now))
         self._pauses = pauses(cluster)
+        if self._pauses:
+            self.since = self._pauses[-1][1]
 
     def record(self, connection: Connection) -> None:
         if connection.state is ConnectionState.LIVE:
@@ -192,6 +194,7 @@ class WatchedLately:
         self._open = WatchedTime(since=since, until=since)
         before = max((span.until for span in self._spans), default=None)
         if before is None:
+            self.since = since
             self._pauses = ((EARLIEST, since),)
         elif since - before > BRIEF:
             self.since = since

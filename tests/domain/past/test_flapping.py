@@ -34,6 +34,16 @@ def test_a_process_that_is_started_again_is_another_holder_on_the_same_host():
     assert (found.holders, found.hosts) == (5, 2)
 
 
+def test_a_count_that_began_with_the_watching_says_so():
+    some = passes(6)
+    whole = flapping(some, Kind.ELECTION, after(400))
+    began_before = flapping(some, Kind.ELECTION, after(400), watched_since=after(-HALF_AN_HOUR))
+    assert whole == began_before
+    assert whole.counted_since is None
+    later = flapping(some, Kind.ELECTION, after(400), watched_since=after(50))
+    assert (later.changes, later.since, later.counted_since) == (5, after(60), after(50))
+
+
 def test_older_changes_do_not_count():
     spread = passes(5, every=HALF_AN_HOUR / 4)
     assert flapping(spread, Kind.ELECTION, after(HALF_AN_HOUR)).changes == 5

@@ -49,6 +49,28 @@ def test_unwatched_times_are_known_from_the_connection_alone():
     assert blind(watched, -40, -25) == []
 
 
+def test_it_is_watched_without_a_pause_since_it_began_or_began_anew():
+    watched = WatchedLately()
+    watched.record(live(-50))
+    assert watched.since == at(-50)
+    watched.record(stale(-20, heard=-20))
+    watched.record(live(-20 + 1 / 60))
+    assert watched.since == at(-50)
+    watched.record(stale(-9, heard=-10))
+    watched.record(live(-8))
+    assert watched.since == at(-8)
+
+
+@pytest.mark.django_db
+def test_a_pause_before_a_quick_restart_is_known():
+    spans = [(-90, -60), (-50, 0)]
+    save("prod", "p", [WatchedTime(since=at(a), until=at(b)) for a, b in spans])
+    watched = WatchedLately()
+    watched.read("prod", NOW)
+    watched.record(live(1 / 60))
+    assert watched.since == at(-50)
+
+
 def test_a_jump_of_the_clock_leaves_what_was_watched_what_it_was():
     watched = WatchedLately()
     watched.record(live(-50))

@@ -10,6 +10,7 @@ import pytest
 from dashboard.board import running_board
 from leases.domain.change import Change, ChangeType
 from leases.domain.kind import Kind
+from leases.domain.watched_times import Connection, ConnectionState
 from leases.models import WatchSpan
 from tests.pages.conftest import remember, text_of
 from tests.support.board import KEY
@@ -43,6 +44,16 @@ def flapping(store):
     """The held Lease KEY flaps."""
     running_board().feeds["a"].activity.note(changes())
     return store
+
+
+@pytest.fixture
+def watched_lately(flapping):
+    """KEY flaps, and somebody watches again since ten seconds before its first change."""
+    since = datetime.now(UTC) - timedelta(seconds=16)
+    watched = running_board().feeds["a"].activity.watched
+    watched.record(Connection(state=ConnectionState.LIVE, since=since - timedelta(hours=2)))
+    watched.stood_still(since - timedelta(minutes=1), since)
+    return since
 
 
 def tiles(html: str) -> list[str]:
@@ -81,8 +92,23 @@ def test_the_json_says_how_it_flaps(flapping, operator):
     (item,) = operator.get("/c/a/leases/?format=json&flapping=true").json()["items"]
     how = item["flapping"]
     assert (how["changes"], how["holders"], how["gap_seconds"]) == (6, 2, 30.0)
-    assert how["within_seconds"] == 1800
+    assert (how["within_seconds"], how["counted_since"]) == (1800, None)
     assert datetime.fromisoformat(how["since"]) <= datetime.now(UTC)
+
+
+def test_a_count_that_began_with_the_watching_says_since_when(watched_lately, operator):
+    since = f"{watched_lately:%H:%M:%S}"
+    says = SAYS.replace("in 30 min", f"since {since}")
+    overview = text_of(operator.get("/c/a/"))
+    assert says in overview
+    assert "in 30 min" not in overview
+    rows_of = text_of(operator.get("/c/a/leases/"))
+    assert f'title="{says}"' in rows_of
+    assert f"6 since {since[:5]}<" in rows_of
+    assert f"6 changes<small>since {since}<" in text_of(operator.get("/c/a/wall/"))
+    assert f"<small>{says}</small>" in text_of(operator.get(f"/c/a/leases/{KEY}/"))
+    (item,) = operator.get("/c/a/leases/?format=json&flapping=true").json()["items"]
+    assert datetime.fromisoformat(item["flapping"]["counted_since"]) == watched_lately
 
 
 def test_all_problems_of_the_overview_has_it(flapping, operator):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from msgspec.structs import replace
+
 from dashboard.parts.attention import attention
 from leases.domain.change import Change, ChangeType
 from leases.domain.figures import Flapping
@@ -133,6 +135,18 @@ def test_many_that_flap_are_one_line_that_leads_to_their_list():
     assert line.url == "/c/prod/leases/?kind=election&flapping=true"
     (nodes,) = lines(flapping=[flaps(f"n-{n}", 5, Kind.HEARTBEAT) for n in range(2)])
     assert nodes.why[0].text == "2 heartbeats: each expires 5 times or more in 30 min."
+
+
+def test_those_that_were_not_watched_for_as_long_say_since_when_they_are_counted():
+    begun = NOW - timedelta(minutes=5)
+    one, how = flaps(changes=3)
+    (line,) = lines(flapping=[(one, replace(how, counted_since=begun))])
+    said = "3 changes of holder since 11:59:23, 3 holders; 5 m 12 s without a holder."
+    assert (line.why[0].text, line.moment) == (said, "since 11:59:23")
+    some = [flaps(f"n-{n}", 3 + n, Kind.HEARTBEAT) for n in range(2)]
+    (nodes,) = lines(flapping=[(one, replace(how, counted_since=begun)) for one, how in some])
+    said = "2 heartbeats: each expires 3 times or more since 11:59:23."
+    assert nodes.why[0].text == said
 
 
 def test_missed_changes_are_named_last():
