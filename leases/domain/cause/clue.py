@@ -60,6 +60,15 @@ class Silence(msgspec.Struct, frozen=True, gc=False):
         return (self.until - self.since).total_seconds()
 
 
+class Put(msgspec.Struct, frozen=True, gc=False):
+    """A person wrote a holder into a Lease, or made a Lease that has one."""
+
+    writer: str
+    holder: str
+    at: datetime
+    created: bool
+
+
 class Clue(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One change with what was known of its Lease just before."""
 
@@ -77,7 +86,7 @@ class Clue(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     late_around: tuple[LateWriter, ...] = ()  # of the whole cluster, lately
     elections: int = 0  # of the whole cluster, counted where there are late ones
     usual_writer: str | None = None  # who wrote its last acquisition, if the casebook knows
-    put_by: str | None = None  # the person's manager that wrote its holder, if nobody renewed it
+    put: Put | None = None  # where a person wrote its holder and nobody renewed it
     last_renewal: datetime | None = None  # where an edit of the duration came after it
     stored_as: str = ""  # the change's key, where it was read from history
 
@@ -419,14 +428,6 @@ _HOLDS = frozenset(
 )  # fmt: skip
 
 
-class Put(msgspec.Struct, frozen=True, gc=False):
-    """A person wrote a holder into a Lease."""
-
-    writer: str
-    holder: str
-    at: datetime
-
-
 class UsualWriters:
     """Who wrote each Lease last: whoever renews it, a person, or an edit of its duration."""
 
@@ -460,7 +461,7 @@ class UsualWriters:
         if put is not None and change.change in _ENDS_UNRENEWED:
             same = put.holder in (change.previous_holder, change.holder)
             if same and (at is None or at - put.at <= RENEWED):
-                clue = msgspec.structs.replace(clue, put_by=put.writer)
+                clue = msgspec.structs.replace(clue, put=put)
         if edited is not None and at is not None and at - edited[0] <= RENEWED:
             clue = msgspec.structs.replace(clue, last_renewal=edited[1])
         if change.change is ChangeType.RECONFIGURED:
@@ -473,7 +474,8 @@ class UsualWriters:
             writer = change.writer
             persons = writer is not None and _is_of_a_person(writer)
             if persons and change.holder and clue.renewals_seen < OFTEN and not change.inferred:
-                remember(self._put, key, Put(writer or "", change.holder, change.at))
+                created = change.change is ChangeType.CREATED
+                remember(self._put, key, Put(writer or "", change.holder, change.at, created))
         return clue
 
 

@@ -227,9 +227,28 @@ def test_a_holder_that_a_person_wrote_and_nobody_renewed_did_not_stop_renewing()
     assert [one.change.change for one in made] == ["created", "expired"]
     (incident,) = _incidents(_book(_written(made, "kubectl-create", 0)))
     assert (incident.cause, incident.writer) == (Cause.BY_HAND, "kubectl-create")
-    assert "nobody renewed it" in incident.sentence
+    assert incident.sentence == (
+        "kubectl-create created default/controller for demo at 12:00:01; "
+        "nobody renewed it, so it ran out at 12:00:16"
+    )
     (incident,) = _incidents(_book(_written(made, "my-elector", 0)))
     assert incident.cause is Cause.CRASH
+
+
+def test_a_lease_made_through_a_form_was_created_for_its_holder_and_not_handed_over() -> None:
+    then = "here, through a form, at 12:00:0{}; nobody renewed it, so it ran out at 12:00:{}"
+    made = _made(lease("demo", renewed=1, acquired=1, version=2), (30, None))
+    (incident,) = _incidents(_book(_written(made, "leaseboard", 0)))
+    said = "default/controller was created for demo " + then.format(1, 16)
+    assert (incident.sentence, incident.confidence) == (said, Confidence.CERTAIN)
+    second = replace(made[0].change, name="second"), replace(made[1].change, name="second")
+    two = [replace(clue, change=one) for clue, one in zip(made, second, strict=True)]
+    (incident,) = _incidents(_book(_written([*made, *two], "leaseboard", 0, 2)))
+    assert incident.sentence == f"{said}, and 1 more Lease"
+    handed = lease("demo", renewed=4, acquired=4, transitions=1, version=2)
+    clues = _written(_clues(lease(OLD), (4, handed), (30, None)), "leaseboard", 0)
+    told = [one.sentence for one in _incidents(_book(clues))]
+    assert told == ["default/controller was handed to demo here, through a form, at 12:00:04"]
 
 
 def test_what_a_person_wrote_overran_as_soon_as_nobody_held_it_for_its_duration() -> None:

@@ -2,7 +2,14 @@
 
 from datetime import timedelta
 
-from leases.domain.cause.clue import FORM_WRITER, Clue, Episode, foreign_writer, is_human_writer
+from leases.domain.cause.clue import (
+    FORM_WRITER,
+    Clue,
+    Episode,
+    Put,
+    foreign_writer,
+    is_human_writer,
+)
 from leases.domain.cause.scene import Scene, Verdict, certain, clock, likely, possible, seen, span
 from leases.domain.change import ChangeType
 from leases.domain.incident import Cause, Confidence, Source
@@ -30,8 +37,8 @@ def by_hand(scene: Scene) -> Verdict | None:
     episode = scene.episode
     first = episode.first
     writer = foreign_writer(first)
-    if writer is None and first.put_by is not None:
-        return _unrenewed(scene, first.put_by)
+    if writer is None and first.put is not None:
+        return _unrenewed(scene, first.put)
     if writer is None or ("preferredHolder" in first.change.fields and not is_human_writer(writer)):
         return None
     change = first.change
@@ -66,17 +73,18 @@ def _here(scene: Scene) -> Verdict:
     return Verdict(Cause.BY_HAND, Confidence.CERTAIN, sentence, (fact,), FORM_WRITER)
 
 
-def _unrenewed(scene: Scene, writer: str) -> Verdict:
+def _unrenewed(scene: Scene, put: Put) -> Verdict:
     """A person wrote the holder, and nobody renewed it: nothing stopped."""
-    episode, change = scene.episode, scene.episode.first.change
-    holder = change.previous_holder or change.holder
+    episode, writer = scene.episode, put.writer
     then = "it ran out" if episode.opening is ChangeType.EXPIRED else "it was lost"
-    put = f"{writer} wrote {holder} as the holder of {scene.lease}"
     if writer == FORM_WRITER:
-        put = f"{scene.lease} was handed to {holder} here, through a form,"
-    sentence = (
-        f"{put} at {clock(episode.lost_at)}; nobody renewed it, so {then} at {clock(episode.at)}"
-    )
+        did = "created for" if put.created else "handed to"
+        wrote = f"{scene.lease} was {did} {put.holder} here, through a form,"
+    elif put.created:
+        wrote = f"{writer} created {scene.lease} for {put.holder}"
+    else:
+        wrote = f"{writer} wrote {put.holder} as the holder of {scene.lease}"
+    sentence = f"{wrote} at {clock(put.at)}; nobody renewed it, so {then} at {clock(episode.at)}"
     fact = seen(Source.LEASES, f"managedFields name {writer} as the writer of holderIdentity")
     return Verdict(Cause.BY_HAND, Confidence.CERTAIN, sentence, (fact,), writer)
 
