@@ -152,18 +152,24 @@ def flapping(left: list[Judged], breaks: Iterable[Break] = ()) -> list[Group]:
             stops = [one for one in chain if one.verdict.cause is Cause.GRACEFUL_STOP]
             if stops and len(hosts) == len(chain):  # each another Pod: they were only stopped
                 continue
-            seconds = (chain[-1].at - chain[0].at).total_seconds()
-            sentence = (
-                f"{chain[0].episode.key} was lost {len(chain)} times within {span(seconds)} by "
-                f"{some(sorted(hosts))}: each lost it soon after taking it"
-            )
-            evidence = tuple(fact for one in chain for fact in one.verdict.evidence)
-            verdict = Verdict(Cause.FLAPPING, Confidence.LIKELY, sentence, evidence[:20])
-            if not _flaps(chain):
-                best = min(chain, key=lambda one: _rank(one.verdict)).verdict
-                verdict = Verdict(best.cause, best.confidence, sentence, evidence[:20])
-            groups.append(Group(tuple(chain), verdict))
+            groups.append(Group(tuple(chain), _lost_again_and_again(chain, hosts)))
     return groups
+
+
+def _lost_again_and_again(chain: Sequence[Judged], hosts: Iterable[str]) -> Verdict:
+    """Flapping, or the surest cause of these losses in its own words."""
+    evidence = tuple(fact for one in chain for fact in one.verdict.evidence)[:20]
+    seconds = (chain[-1].at - chain[0].at).total_seconds()
+    lost = f"was lost {len(chain)} times within {span(seconds)}"
+    if _flaps(chain):
+        sentence = (
+            f"{chain[0].episode.key} {lost} by {some(sorted(hosts))}: "
+            "each lost it soon after taking it"
+        )
+        return Verdict(Cause.FLAPPING, Confidence.LIKELY, sentence, evidence)
+    best = min(chain, key=lambda one: _rank(one.verdict)).verdict
+    sentence = f"{best.sentence}; the Lease {lost}"
+    return Verdict(best.cause, best.confidence, sentence, evidence)
 
 
 def _flaps(chain: Sequence[Judged]) -> bool:

@@ -80,6 +80,27 @@ def test_pods_that_lose_it_in_turn_are_flapping_but_stopped_ones_are_not() -> No
     assert causes == [Cause.GRACEFUL_STOP, Cause.GRACEFUL_STOP]
 
 
+def test_losses_that_are_not_flapping_yet_have_the_sentence_of_their_cause() -> None:
+    taken = [
+        (at, lease(pod, renewed=at, acquired=at, transitions=n, version=n + 1))
+        for n, (at, pod) in enumerate([(20.0, OLD_TOO), (40.0, OLD), (62.0, OLD_TOO)], start=1)
+    ]
+    clues = _clues(lease(OLD), (16, None), taken[0], (36, None), taken[1], (56, None), taken[2])
+    assert [one.change.change for one in clues] == ["expired", "taken_over"] * 3
+    book, told = Casebook("c"), []
+    for at in range(80):
+        for clue in clues:
+            if at - 1 < (clue.change.observed_at - NOON).total_seconds() <= at:
+                book.note(clue)
+        told += [one for one in book.review(after(at)) if len(one.members) >= 5]
+    said = list(dict.fromkeys((one.cause, one.sentence) for one in told))
+    name, lost = "default/controller", "was lost 3 times within 40 s"
+    assert said == [
+        (Cause.CRASH, f"{OLD} stopped renewing {name} at 12:00:00; the Lease {lost}"),
+        (Cause.FLAPPING, f"{name} {lost} by {OLD}, {OLD_TOO}: each lost it soon after taking it"),
+    ]
+
+
 def test_flapping_stays_one_incident_while_it_goes_on() -> None:
     pods = (OLD_TOO, OLD)
     writes = (_handover(40 * n + 4, pods[n % 2], 2 + 2 * n) for n in range(60))
