@@ -311,11 +311,11 @@ _STOOD = {
 
 
 def scale_of(incident: Incident, story: Sequence[Change], now: datetime) -> Scale:
-    """The incident with a little of the time around it, in whole seconds. Of one that lasts much
-    longer than its changes came, only the beginning.
+    """The incident with a little of the time around it, in whole seconds. Of one that lasted much
+    longer than its changes came, only the beginning; one that goes on reaches to now.
     """
     end, began = incident.ended or now, incident.began
-    if story:
+    if story and incident.ended is not None:
         last = max(change.at for change in story)
         end = min(end, last + _LINGERS * max(_LEAST, last - began))
     around = max(_LEAST, (end - began) * _AROUND)

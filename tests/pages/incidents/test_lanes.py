@@ -56,10 +56,20 @@ def test_a_lane_shows_the_term_before_the_gap_and_the_next_holder():
 def test_of_a_long_incident_the_lanes_show_the_beginning():
     """Seven hours later its half minute of changes would be too narrow to see."""
     later = T0 + timedelta(hours=7)
-    one = an_incident(ended=None)
+    one = an_incident(ended=later)
     chart = lane_chart(one, affected_leases(one, a_story(), later), later)
     assert chart["scale"].length < timedelta(minutes=4)
     assert chart["cut"]
+
+
+def test_of_an_incident_that_goes_on_the_lanes_reach_to_now():
+    later = T0 + timedelta(hours=7)
+    one = an_incident(ended=None)
+    chart = lane_chart(one, affected_leases(one, a_story(), later), later)
+    assert (chart["scale"].until, chart["cut"]) == (later, False)
+    assert chart["scale"].since < T0
+    assert chart["length"] == "7 h 50 m"
+    assert chart["x"] + chart["width"] == 100
 
 
 def test_an_incident_of_an_instant_has_a_stretch_that_the_timeline_can_show():
