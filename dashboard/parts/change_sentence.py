@@ -236,12 +236,13 @@ def _gap(change: Change) -> list[Part]:
     gap = change.gap_seconds
     if not gap or change.change not in _WITH_GAP:
         return []
+    length, _, unseen = gap_length(gap, unwatched_before(change)).partition(", ")
+    aside = f", {unseen}" if unseen else ""
     if change.change is ChangeType.RECOVERED and change.kind is Kind.HEARTBEAT:
-        return [Part(f", {age(gap)} after it expired")]
+        return [Part(f", {length} after it expired{aside}")]
     if gap < AT_ONCE:
         return [Part(" at once")]
-    length, _, unseen = gap_length(gap, unwatched_before(change)).partition(", ")
-    said = f"after {length} without a holder{f', {unseen}' if unseen else ''}"
+    said = f"after {length} without a holder{aside}"
     return [Part(" "), Part(said, "bad" if _gap_is_long(change, gap) else "")]
 
 

@@ -73,6 +73,9 @@ def test_a_gap_that_spans_a_restart_is_at_most_so_long_though_its_end_was_seen(b
     board.feeds["a"].activity.watched.stood_still(*spans)
     line = change_line(change, NOW)
     assert "after at most 1 m 4 s without a holder, 1 m 1 s of it not watched." in line.sentence
+    silent = a_change(ChangeType.RECOVERED, kind=Kind.HEARTBEAT, previous_holder="cp-1", **gone)
+    said = "recovered, at most 1 m 4 s after it expired, 1 m 1 s of it not watched."
+    assert said in change_line(silent, NOW).sentence
     assert (line.gap, line.gap_is_long) == ("at most 1 m 4 s", False)
     assert not any(part.mark == "bad" for part in line.parts)
 
