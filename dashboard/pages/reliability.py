@@ -134,6 +134,7 @@ FIELDS = ("cluster", "period", "from", "until", "namespace", "name", "objective"
           "unwatched_seconds", "handovers", "failovers", "near_misses")  # fmt: skip
 MISSED, MET, NO_DATA = "missed", "met", "no data"
 AT_RISK, ON_COURSE = "at risk", "on course"  # of a period that goes on
+AT_RISK_MEANS = "At risk: if the period ended now, too much of the watched time had no holder."
 SHAPES = {MISSED: "expired", AT_RISK: "late", MET: "held", ON_COURSE: "held", NO_DATA: "untimed"}
 
 
@@ -432,8 +433,9 @@ def _found(
         "lines": lines,
         "total": found.total,
         "sum": _sum(whole, objective, remaining, start_of(since)) if whole else None,
-        "misses": f"{counted(found.missed, *what)} of {found.total:,} missed the objective"
-        + (f", {found.at_risk:,} at risk" if found.at_risk else ""),
+        "misses": f"{counted(found.missed, *what)} of {found.total:,} missed the objective",
+        "at_risk": f"{found.at_risk:,} at risk" if found.at_risk else "",
+        "at_risk_means": AT_RISK_MEANS,
         "without_data": counted(found.without_data, *what) if found.without_data else "",
         "until": _until(whole, next_first_day(period, since), now) if whole else "",
     }

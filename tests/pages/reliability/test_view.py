@@ -105,7 +105,7 @@ def test_the_page_shows_the_same_numbers(kept, operator):
         "99.942 %",
         "1 m 40 s",
         "13 s over",
-        "1 Lease without data",
+        "of all Leases together, neither good nor bad; 1 Lease without data",
         "4 d 0 h watched",
         "Last 14 days: 0 days missed the objective, 14 days without data",
     ):
@@ -119,6 +119,19 @@ def test_what_was_not_counted_never_looks_good(kept, operator):
     assert "100 %" not in text
     (unseen,) = items(operator, "lease=unseen")
     assert unseen["state"] == "no_data"
+
+
+def test_what_is_at_risk_is_explained(board, operator):
+    lost = Totals(watched_seconds=100.0, gap_seconds=1.0)
+    moment = start_of(TODAY) + timedelta(seconds=100)
+    save_day("a", TODAY, moment, [(ObjectName("apps", "one"), lost)])
+    save_sums(sums_by_namespace("a", Period.DAY, TODAY))
+    text = text_of(operator.get(f"{PAGE}?period=day&objective=99.5"))
+    means = "At risk: if the period ended now, too much of the watched time had no holder."
+    said = f'1 missed the objective, <span title="{means}">1 at risk</span>'
+    assert said in text
+    assert f'class="state is-late" title="{means}"' in text
+    assert means not in text_of(operator.get(f"{PAGE}?period=day&objective=90"))
 
 
 def test_a_running_period_names_the_moment_up_to_which_it_is_counted(board, operator):
