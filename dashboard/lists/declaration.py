@@ -160,14 +160,14 @@ class List(Generic[W, R]):
 
     def _refuse(self, refused: BadFilter) -> HttpResponse:
         """In a sentence: as JSON to a program, beside what was typed to a person."""
-        wanted, error = self.request.GET.get("format") or "html", str(refused)
+        wanted = self.request.GET.get("format") or "html"
         unknown = wanted not in ("json", *self.files) and self.draws_unknown_formats
         by_form = self.forms_ask_files and wanted in self.files
         by_form = by_form and "text/html" in self.request.headers.get("Accept", "")
         if wanted != "html" and not unknown and not by_form:
-            return responses.json({"error": error}, status=400)
+            return responses.json({"error": str(refused)}, status=400)
         usual = type(self)(self.request)
-        context = usual.refused() | {"error": error, "bad": refused.parameter}
+        context = usual.refused() | {"error": refused.said, "bad": refused.parameter}
         return responses.page(self.request, *self.templates, context, status=400)
 
 

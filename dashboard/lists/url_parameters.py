@@ -17,14 +17,40 @@ MAX_QUOTED = 60  # characters of a value that a sentence repeats
 E = TypeVar("E", bound=StrEnum)
 
 
+# What the fields of these parameters are called on pages.
+LABELS = {
+    "at": "As of",
+    "from": "From",
+    "to": "To",
+    "since": "Since",
+    "until": "Until",
+    "date": "The day",
+    "objective": "Objective",
+}
+
+
 class BadFilter(ValueError):
     """An unusable parameter; the text is one sentence that says what to write instead. It begins
     with the name of the parameter.
+
+    `names`: other parameters that it names.
     """
+
+    def __init__(self, text: str, *, names: tuple[str, ...] = ()) -> None:
+        super().__init__(text)
+        self._names = names
 
     @property
     def parameter(self) -> str:
         return str(self).partition(" ")[0]
+
+    @property
+    def said(self) -> str:
+        """For a person, who knows fields by their labels."""
+        said = LABELS.get(self.parameter, self.parameter) + str(self)[len(self.parameter) :]
+        for name in self._names:
+            said = said.replace(f" {name}", f" {LABELS[name]}", 1)
+        return said
 
 
 def quoted(value: str) -> str:

@@ -481,13 +481,12 @@ def _refuse(
     default: bool = False,
 ) -> HttpResponse:
     """`default`: it was typed in the form of the default objective."""
-    error = str(refused)
     if request.GET.get("format") in ("json", "csv"):
-        return responses.json({"error": error}, status=400)
+        return responses.json({"error": str(refused)}, status=400)
     usual = ReliabilityFilter()
     context = _around(request, usual, _chosen_objective(request.cluster.name, usual), now)
     context["given"] = {name: typed(request.GET, name) for name in TYPED}
-    context |= {"error": error, "bad": refused.parameter}
+    context |= {"error": refused.said, "bad": refused.parameter}
     if default:
         context |= {
             "bad": "default",

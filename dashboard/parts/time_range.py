@@ -81,10 +81,12 @@ class StretchFilter(ListFilter, frozen=True, kw_only=True):
 
     def check(self) -> None:
         if (self.since is None) != (self.until is None):
-            raise BadFilter("from and to belong together: give both, or a range.")
+            raise BadFilter("from and to belong together: give both, or a range.", names=("to",))
         length = None if self.since is None or self.until is None else self.until - self.since
         if length is not None and not SHORTEST <= length <= MAX_RANGE:
-            raise BadFilter("to must be later than from, by 10 s at least and 366 d at most.")
+            raise BadFilter(
+                "to must be later than from, by 10 s at least and 366 d at most.", names=("from",)
+            )
 
 
 class TimelineFilter(StretchFilter, frozen=True, kw_only=True):

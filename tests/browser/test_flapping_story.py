@@ -161,6 +161,6 @@ def test_a_bad_stretch_comes_back_with_the_reason_at_its_field(visits: Visits) -
     page.keyboard.type("tonight")
     page.keyboard.press("Enter")
     expect(page.get_by_label("Since, UTC")).to_have_value("tonight")
-    expect(page.locator("#error-since")).to_contain_text("since cannot be 'tonight'")
+    expect(page.locator("#error-since")).to_contain_text("Since cannot be 'tonight'")
     expect(page.locator("#exact")).to_contain_text(f"lease is {WORST}")
     assert "status of 400" in visits.complaints.pop()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import html
 import json
 from datetime import UTC, datetime
 
@@ -66,6 +67,30 @@ def test_each_list_refuses_a_size_in_one_sentence(name, wrong, board, admin):
     page = admin.get(f"{path}?{wrong}")
     assert page.status_code == 400
     assert "use a whole number from 1 to 1,000" in page.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("path", "said", "to_people"),
+    [
+        ("timeline/?at=99:99", "at cannot be '99:99'", "As of cannot be '99:99'"),
+        ("leases/?at=99:99", "at cannot be '99:99'", "As of cannot be '99:99'"),
+        ("history/?since=99:99", "since cannot be '99:99'", "Since cannot be '99:99'"),
+        ("incidents/?to=99:99", "to cannot be '99:99'", "To cannot be '99:99'"),
+        ("reliability/?date=x", "date cannot be 'x'", "The day cannot be 'x'"),
+        ("history/stretch/?from=2026-11-20", "from and to belong", "From and To belong"),
+        (
+            "incidents/?from=2026-11-20&to=2026-11-19",
+            "to must be later than from.",
+            "To must be later than From.",
+        ),
+    ],
+)
+def test_a_refused_time_has_the_name_of_its_field_on_a_page(path, said, to_people, board, admin):
+    page = html.unescape(admin.get(f"/c/a/{path}").content.decode())
+    assert to_people in page
+    assert said not in page
+    error = admin.get(f"/c/a/{path}&format=json").json()["error"]
+    assert error.startswith(said)
 
 
 def test_json_csv_and_ndjson_of_a_list_say_the_same(board, admin):

@@ -95,7 +95,7 @@ class IncidentFilter(ListFilter, frozen=True, kw_only=True):
 
     def check(self) -> None:
         if self.since is not None and self.until is not None and self.until <= self.since:
-            raise BadFilter("to must be later than from.")
+            raise BadFilter("to must be later than from.", names=("from",))
 
     def first(self, now: datetime) -> datetime | None:
         """From when on an incident must have gone on, with the range applied."""

@@ -343,7 +343,7 @@ def read_lease_stretch(
     """Raises BadFilter."""
     wanted = LeaseStretch.read(query, now, range=usual)
     if instant and wanted.since and wanted.since >= instant:
-        raise BadFilter("from must be earlier than at.")
+        raise BadFilter("from must be earlier than at.", names=("at",))
     return wanted.replace(instant=instant)
 
 

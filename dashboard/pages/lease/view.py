@@ -166,7 +166,8 @@ def lease(request: ClusterRequest, cluster: str, namespace: str, name: str) -> H
             return lease_as_of(request, cluster, page.key, now=page.now)
         context = page.context()
     except (BadFilter, BadCursor) as error:
-        return render(request, "leases/refused.html", page.base() | {"error": error}, status=400)
+        said = error.said if isinstance(error, BadFilter) else str(error)
+        return render(request, "leases/refused.html", page.base() | {"error": said}, status=400)
     return render(request, "leases/detail.html", context)
 
 

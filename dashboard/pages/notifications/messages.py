@@ -151,7 +151,8 @@ class QuietForm(PlainForm):
 
     def _moment(self, name: str, after: datetime) -> datetime | None:
         try:
-            return read_typed_time(self.cleaned_data[name], name, after, ahead=True)
+            label = str(self.fields[name].label).partition(",")[0]
+            return read_typed_time(self.cleaned_data[name], label, after, ahead=True)
         except BadFilter as error:
             raise forms.ValidationError(str(error)) from error
 

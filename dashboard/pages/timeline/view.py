@@ -286,15 +286,14 @@ def _strip(
 
 
 def _refuse(request: ClusterRequest, refused: BadFilter, now: datetime) -> HttpResponse:
-    error = str(refused)
     if request.GET.get("format") == "json":
-        return responses.json({"error": error}, status=400)
+        return responses.json({"error": str(refused)}, status=400)
     usual = time_range.TimelineFilter()
     shown = time_range.window(usual, now)
     context = _around(request, usual, shown, NO_LANES, now, overview_of(shown, now).scale)
     context["board"] |= {"text": typed(request.GET, "q")}
     context["stretch"] |= {"at_input": typed(request.GET, "at")}
-    context |= {"error": error, "bad": refused.parameter}
+    context |= {"error": refused.said, "bad": refused.parameter}
     return responses.page(request, *TEMPLATES, context, status=400)
 
 

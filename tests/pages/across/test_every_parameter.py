@@ -18,6 +18,7 @@ from django.test import Client
 
 from dashboard.access import links
 from dashboard.access.kept_secrets import digest_of
+from dashboard.lists.url_parameters import LABELS
 from dashboard.pages.api import openapi
 from leases import models
 from leases.actions.delete_many import pack
@@ -287,7 +288,9 @@ def check(answer, parameter: str, value: str) -> None:
     if answer.status_code == 403:
         assert any(sentence in text for sentence in REFUSED_KEYS)
     if answer.status_code == 400:
-        said = [f"{parameter} {word}" for word in SENTENCES] + ["from and to belong together"]
+        names = parameter, LABELS.get(parameter, parameter)
+        said = [f"{name} {word}" for name in names for word in SENTENCES]
+        said += ["from and to belong together", "From and To belong together"]
         assert any(sentence in text for sentence in said), (shown, text[-2000:])
 
 

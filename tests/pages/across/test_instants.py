@@ -231,7 +231,7 @@ def test_an_instant_that_lies_ahead_is_refused(page, path):
     ahead = urlencode({"at": (datetime.now(UTC) + timedelta(minutes=2)).isoformat()})
     answer = page.get(f"/c/a/{path}?{ahead}")
     assert answer.status_code == 400
-    assert "at lies ahead: use a time that has passed" in answer.content.decode()
+    assert "As of lies ahead: use a time that has passed" in answer.content.decode()
 
 
 @pytest.mark.parametrize("path", ["timeline/", "leases/", f"leases/{KEY}/"])

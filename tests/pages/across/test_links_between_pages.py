@@ -196,7 +196,7 @@ def test_a_refused_stretch_comes_back_in_its_form_also_for_a_file(operator):
     assert answer.status_code == 400
     assert 'value="tonight"' in page
     assert 'value="06:00"' in page
-    assert re.search(r'id="error-since">.*since cannot be &#x27;tonight&#x27;', page, re.DOTALL)
+    assert re.search(r'id="error-since">.*Since cannot be &#x27;tonight&#x27;', page, re.DOTALL)
     program = operator.get(f"/c/a/history/?{query}", headers={"Accept": "*/*"})
     assert program.status_code == 400
     assert "since cannot be" in program.json()["error"]

@@ -92,7 +92,7 @@ def test_a_refused_filter_keeps_all_that_was_typed_and_says_so_at_its_field(stor
     for chosen in ('value="1h" selected', 'value="lock" selected', 'value="true" selected'):
         assert chosen in html
     assert re.search(r'name="change" value="expired" checked', html)
-    assert re.search(r'id="error-since">.*since cannot be &#x27;never&#x27;', html)
+    assert re.search(r'id="error-since">.*Since cannot be &#x27;never&#x27;', html)
     assert '<span class="err" id="error-until"></span>' in html
 
 

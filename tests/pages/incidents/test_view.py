@@ -162,7 +162,7 @@ def test_a_bad_filter_is_one_sentence_at_its_field(store, operator):
     answer = operator.get(f"{LIST}?from=yesterday&namespace=keep")
     assert answer.status_code == 400
     problem = re.search(r'id="error-from">(.*?)</label>', unescape(text_of(answer)), re.DOTALL)
-    assert "from cannot be 'yesterday'" in problem[1]
+    assert "From cannot be 'yesterday'" in problem[1]
     assert 'value="keep"' in text_of(answer)
     answer = operator.get(f"{LIST}?cause=bad&format=json")
     assert answer.status_code == 400

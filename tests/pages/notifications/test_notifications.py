@@ -255,7 +255,7 @@ def test_a_mute_is_added_from_the_address_and_ended(browser):
 @pytest.mark.parametrize(
     ("wrong", "sentence"),
     [
-        ({"until": "yesterday"}, "until cannot be"),
+        ({"until": "yesterday"}, "To cannot be"),
         ({"until": "2020-01-01T00:00"}, "This time has passed"),
         ({"since": "2999-01-02T00:00", "until": "2999-01-01T00:00"}, "must end after it begins"),
         ({"reason": ""}, "Fill in “Reason”."),
