@@ -167,7 +167,7 @@ def wall_clock_expired(lease: Lease, now: datetime) -> bool | None:
 
 
 def explain(known: KnownLease, now: datetime) -> Explanation:
-    """Explain the phase, e.g. "renewed 17 s ago; lasts 15 s; others may take it since 2 s"."""
+    """Explain the phase, e.g. "renewed 17 s ago; lasts 15 s; ran out 2 s ago"."""
     phase = phase_of(known, now)
     return Explanation(
         phase=phase,
@@ -198,9 +198,8 @@ def _clauses(known: KnownLease, phase: Phase, now: datetime) -> list[Clause]:
     if phase is not Phase.EXPIRED:
         runs_out = "others may take it in " if contended else "runs out in "
         return [*clauses, Clause(runs_out, left, "", "down", duration)]
-    if contended:
-        return [*clauses, Clause("others may take it since ", -left, "", "up", duration)]
-    return [*clauses, Clause("ran out ", -left, " ago", "up", duration)]
+    told = " ago: others may take it" if contended else " ago"
+    return [*clauses, Clause("ran out ", -left, told, "up", duration)]
 
 
 WINDOW = 5  # samples kept per Lease: enough to ignore two odd ones

@@ -127,7 +127,7 @@ def test_late_after_is_none_only_where_nothing_is_known() -> None:
 @pytest.mark.parametrize(
     ("subject", "seconds", "text"),
     [
-        (lease(), 17.2, "renewed 17.2 s ago; lasts 15 s; others may take it since 2.2 s"),
+        (lease(), 17.2, "renewed 17.2 s ago; lasts 15 s; ran out 2.2 s ago: others may take it"),
         (lease(), 3, "renewed 3.0 s ago; lasts 15 s; others may take it in 12.0 s"),
         (
             lease(),
