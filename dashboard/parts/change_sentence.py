@@ -120,8 +120,8 @@ _KEEPS_HOLDER = (ChangeType.RECONFIGURED, ChangeType.RECOVERED, ChangeType.RESTA
 _TO_NOBODY = (ChangeType.EXPIRED, ChangeType.RELEASED, ChangeType.DELETED)
 
 
-def change_line(change: Change, now: datetime) -> ChangeLine:
-    """Present a change; `now` decides whether its date is shown."""
+def change_line(change: Change, now: datetime, *, here: bool = False) -> ChangeLine:
+    """Present a change; `now` decides whether its date is shown, `here`: a form of ours made it."""
     gap = change.gap_seconds
     to_nobody = change.change in _TO_NOBODY
     last = change.previous_holder or (change.holder if to_nobody else None)
@@ -135,7 +135,7 @@ def change_line(change: Change, now: datetime) -> ChangeLine:
         phase=_PHASES.get(change.change, ""),
         icon=_ICONS[change.change],
         moment=when(change.at, now),
-        parts=sentence(change),
+        parts=sentence(change, here=here),
         holder=holder_view(change.holder),
         from_to=change.change not in _KEEPS_HOLDER,
         previous=beside(holder_view(last), following),
@@ -148,8 +148,8 @@ def change_line(change: Change, now: datetime) -> ChangeLine:
     )
 
 
-def sentence(change: Change) -> tuple[Part, ...]:
-    """The change as a sentence with a full stop."""
+def sentence(change: Change, *, here: bool = False) -> tuple[Part, ...]:
+    """The change as a sentence with a full stop. A deletion leaves no writer: `here` says it."""
     if isinstance(change, UnreadableChange):
         return (Part(f"Row {change.row} of history is unreadable.", "bad"),)
     names = {
@@ -160,7 +160,8 @@ def sentence(change: Change) -> tuple[Part, ...]:
         "what": Part(listed(change.fields, limit=4) or "its configuration"),
     }
     parts = []
-    for words, name, _, _ in Formatter().parse(_sentence_of(change, names)):
+    here = here or change.writer == FORM_WRITER
+    for words, name, _, _ in Formatter().parse(_sentence_of(change, names, here=here)):
         parts += [Part(words)] if words else []
         parts += [names[name]] if name else []
     parts += [*_gap(change), Part(".")]
@@ -201,18 +202,20 @@ _WITH_GAP = (
 )  # fmt: skip
 
 
-def _sentence_of(change: Change, names: dict[str, Part]) -> str:
+def _sentence_of(change: Change, names: dict[str, Part], *, here: bool) -> str:
     """The sentence with its names in braces."""
     word, heartbeat = change.change, change.kind is Kind.HEARTBEAT
+    where = " here" if here else ""
     if word is ChangeType.CREATED:
         if change.holder is None:
-            return "{name} was created; nobody holds it"
-        born = "{name} was created, held by {holder}"
-        return "Heartbeat of {name} appeared" if heartbeat else born
+            return f"{{name}} was created{where}; nobody holds it"
+        born = f"{{name}} was created{where}, held by {{holder}}"
+        return "Heartbeat of {name} appeared" if heartbeat and not here else born
     if word is ChangeType.DELETED:
         held = change.previous_holder is not None
-        return "{name} was deleted; " + ("last held by {previous}" if held else "nobody held it")
-    if change.writer == FORM_WRITER and word in _HERE:
+        gone = f"{{name}} was deleted{where}; "
+        return gone + ("last held by {previous}" if held else "nobody held it")
+    if here and word in _HERE:
         return _HERE[word]
     if heartbeat and word in _HEARTBEAT:
         return _HEARTBEAT[word]
@@ -393,15 +396,12 @@ LAST = 5  # writes that a Lease's page shows
 
 def signed_lines(changes: Sequence[Change], now: datetime, user: User) -> list[ChangeLine]:
     """Present changes, each with who made it."""
-    lines = [change_line(change, now) for change in changes]
-    if not changes or not _may_read(user):
-        return lines
-    writes = writes_of(changes)
+    writes = writes_of(changes) if changes and _may_read(user) else {}
     return [
-        msgspec.structs.replace(line, written_by=written_by(row))
-        if (row := writes.get(line.change))
-        else line
-        for line in lines
+        msgspec.structs.replace(change_line(change, now, here=True), written_by=written_by(row))
+        if (row := writes.get(change))
+        else change_line(change, now)
+        for change in changes
     ]
 
 

@@ -92,6 +92,11 @@ def test_a_lock_that_was_free_for_long_is_no_trouble(kind, long):
     [
         (ChangeType.CREATED, {}, "kube-scheduler was created; nobody holds it."),
         (ChangeType.CREATED, {"holder": "cp-1"}, "kube-scheduler was created, held by cp-1."),
+        (
+            ChangeType.CREATED,
+            {"holder": "cp-1", "writer": "leaseboard"},
+            "kube-scheduler was created here, held by cp-1.",
+        ),
         (ChangeType.ACQUIRED, {"holder": "cp-1"}, "kube-scheduler was acquired by cp-1."),
         (ChangeType.RELEASED, {"previous_holder": "cp-1"}, "kube-scheduler was released by cp-1."),
         (

@@ -60,6 +60,23 @@ def test_the_history_names_the_person_and_not_the_holder(released, operator):
     assert "was released by cp-1" not in said
 
 
+def test_a_deletion_through_a_form_was_made_here_by_a_person(store, db, operator):
+    gone = a_change(
+        0, change=ChangeType.DELETED, holder=None, previous_holder="cp-1", uid="gone", writer=None,
+    )  # fmt: skip
+    write_changes([gone])
+    said = words(operator.get("/c/a/history/"))
+    assert f"{gone.name} was deleted; last held by cp-1" in said
+    Edit.objects.create(
+        user=User.objects.create(username="olivia"), at=T0, username="olivia", cluster="a",
+        namespace=gone.namespace, name=gone.name, action="lease.delete", reason="no use",
+        outcome="done", before={}, after={}, request={"verb": "delete", "uid": "gone"},
+    )  # fmt: skip
+    said = words(operator.get("/c/a/history/"))
+    assert f"{gone.name} was deleted here; last held by cp-1" in said
+    assert "by olivia: no use" in said
+
+
 def test_another_write_at_another_time_is_not_taken_for_it(released, operator):
     Edit.objects.update(at=T0 - timedelta(minutes=10))
     assert "olivia" not in words(operator.get("/c/a/incidents/?show=all"))
