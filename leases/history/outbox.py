@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 from django.db import DatabaseError, transaction
-from django.db.models import Q, QuerySet
+from django.db.models import F, Q, QuerySet
 
 from leases.domain import notify
 from leases.domain.incident import Incident
@@ -95,6 +95,15 @@ def mutes_of(cluster: str, key: ObjectName, now: datetime) -> list[QuietTime]:
         since__lte=now,
     )
     return list(rows.order_by("-name", "-namespace", "pk"))
+
+
+def alike(row: QuietTime, now: datetime) -> QuietTime | None:
+    """One that holds back the same at the same time, for the longest."""
+    rows = _not_ended(now).filter(cluster=row.cluster, namespace=row.namespace, name=row.name)
+    if row.until is not None:
+        rows = rows.filter(since__lt=row.until)
+    overlap = rows.filter(Q(until=None) | Q(until__gt=row.since))
+    return overlap.order_by(F("until").desc(nulls_first=True), "pk").first()
 
 
 def quiet_times() -> list[notify.Quiet]:

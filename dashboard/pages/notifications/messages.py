@@ -26,6 +26,7 @@ from dashboard.lists.url_parameters import (
     one_of,
 )
 from dashboard.pages.notifications.receivers import receivers_required
+from dashboard.parts.formatting import when
 from dashboard.parts.time_range import DAY, read_typed_time
 from leases.domain.lease import ObjectName
 from leases.domain.notify import Stage
@@ -145,9 +146,19 @@ class QuietForm(PlainForm):
                 has = f"{where[0]} does not have" if given.get("cluster") else "No cluster has"
                 said = f"{has} this Lease or namespace now."
                 self.add_error("lease", f"{said} Correct it, or choose “Mute it all the same”.")
+        if not self.errors and not given.get("sure"):
+            self._check_alike()
         if QuietTime.objects.count() >= MAX_LISTED:
             self.add_error("reason", f"There are {MAX_LISTED} of these. End some first.")
         return given
+
+    def _check_alike(self) -> None:
+        row = self.row("")
+        other = stored.alike(row, self._now) if row.name else None
+        if other is not None:
+            ends = "somebody ends it" if other.until is None else when(other.until, self._now)
+            said = f"This Lease is muted already until {ends}, by {other.who}."
+            self.add_error("lease", f"{said} End that first, or choose “Mute it all the same”.")
 
     def _moment(self, name: str, after: datetime) -> datetime | None:
         try:

@@ -201,6 +201,25 @@ def test_a_mute_of_what_no_cluster_has_is_asked_back(board, browser, store):
     assert browser.post("/notifications/quiet/", given | {"sure": "on"}).status_code == 302
 
 
+def test_a_lease_is_muted_twice_only_if_somebody_says_so(browser, store):
+    given = {"cluster": "a", "lease": "kube-system/scheduler", "reason": "an upgrade"}
+    until = clock.now().replace(second=0, microsecond=0) + timedelta(hours=2)
+    ends = given | {"until": f"{until:%Y-%m-%dT%H:%M}"}
+    assert browser.post("/notifications/quiet/", ends).status_code == 302
+    again = browser.post("/notifications/quiet/", given | {"until": "1 h"})
+    assert again.status_code == 422
+    day = "" if until.date() == clock.now().date() else f"{until.day} {until:%b} {until.year} "
+    said = f"This Lease is muted already until {day}{until:%H:%M:%S}, by ada."
+    assert said in text_of(again)
+    assert "Mute it all the same" in text_of(again)
+    later = {"since": f"{until:%Y-%m-%dT%H:%M}", "until": ""}
+    for other in ({"cluster": ""}, {"lease": "kube-system"}, later, {"sure": "on"}):
+        assert browser.post("/notifications/quiet/", given | other).status_code == 302
+    assert QuietTime.objects.count() == 5
+    window = {"cluster": "a", "lease": "kube-system", "reason": "two windows may overlap"}
+    assert browser.post("/notifications/quiet/", window).status_code == 302
+
+
 def test_a_muted_lease_says_so_and_offers_to_unmute(browser, store, operator):
     page = "/c/a/leases/kube-system/scheduler/"
     given = {"cluster": "a", "lease": "kube-system/scheduler", "reason": "an upgrade"}
