@@ -1,7 +1,7 @@
 """Build the next frame for one open page from what the page shows."""
 
 import asyncio
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Collection, Container, Iterable, Sequence
 from datetime import UTC, datetime
 from itertools import count
 from typing import Any
@@ -28,7 +28,7 @@ from dashboard.pages.wall import TICKER, has_tile
 from dashboard.parts.lease_filter import LeaseFilter, Matcher, wants
 from dashboard.parts.lease_row import numbers
 from dashboard.watched_cluster import Grouping
-from leases.domain.change import identity
+from leases.domain.change import ChangeType, identity
 from leases.domain.figures import is_in_trouble
 from leases.domain.lease import ObjectName
 from leases.domain.watched_times import Connection, ConnectionState
@@ -400,8 +400,15 @@ class PageReader:
         if later:
             self.wake.set()
         frame: dict[str, Any] = {"html": html, "renewed": renewed, "gone": gone}
+        frame["ends"] = self._ends_of(gone) if gone else {}
         frame |= self._asides(now)
         return {name: value for name, value in frame.items() if value or name == "elsewhere"}
+
+    def _ends_of(self, gone: Collection[str]) -> dict[str, float]:
+        """When each of these was deleted (epoch s), if that is among the newest changes."""
+        deletions = (one for _, one in self._hub.recent if one.change is ChangeType.DELETED)
+        ends = {f"{one.namespace}/{one.name}": one.at.timestamp() for one in deletions}
+        return {key: ends[key] for key in gone if key in ends}
 
     def _note_flapping(self, now: datetime) -> None:
         """Draw the Leases again whose count differs: time alone changes it too."""

@@ -53,7 +53,7 @@ export function startLive(url, tell, { drawn = () => {} } = {}) {
     [heardAt, watch] = [frame.now, frame.connection];
     if (frame.html) placeAll(frame.html);
     if (frame.renewed) renewAll(frame.renewed);
-    if (frame.gone) dropAll(frame.gone);
+    if (frame.gone) dropAll(frame.gone, frame.ends);
     if (frame.feed && addLines(frame.feed, frame.seq)) refetch("changed");
     if (frame.changes || frame.refetch) seen(frame.seq);
     if (frame.feed || frame.changes || frame.refetch) tellChanges(frame.refetch ? null : frame.changes ?? frame.feed.length);

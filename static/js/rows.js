@@ -1,5 +1,7 @@
 // Puts the server's finished rows, lanes and heads in their places. Draws nothing itself.
-import { scan } from "leaseboard/clock";
+import { moment } from "leaseboard/age";
+import { paintAt } from "leaseboard/aging";
+import { now, scan } from "leaseboard/clock";
 import { say } from "leaseboard/say";
 
 const ATTRIBUTES = { row: "data-key", tile: "data-tile", lease: "data-lease", now: "data-now" };
@@ -56,6 +58,24 @@ function replace(old, html, key) {
   return fresh;
 }
 
+function crossOut(row, at) {
+  row.classList.remove(`is-${phaseOf(row)}`, "flaps", "excused");
+  row.classList.add("is-deleted");
+  const state = row.querySelector(".state");
+  state.className = "state is-deleted";
+  state.querySelector("use").setAttribute("href", "#st-deleted");
+  state.querySelector("span").textContent = "Deleted";
+  for (const length of row.querySelectorAll("[data-since]")) {
+    paintAt(length, at);
+    const still = length.cloneNode(true);
+    delete still.dataset.since;
+    length.replaceWith(still); // the clock paints the old one no more
+  }
+  for (const word of row.querySelectorAll(".word")) word.remove();
+  const last = row.querySelector(":is(.fresh, .since)");
+  last?.replaceWith(Object.assign(document.createElement("span"), { className: "since muted", textContent: `deleted ${moment(at, now())}` }));
+}
+
 /** Change only the numbers that the clock counts from. */
 export function renewAll(renewed) {
   for (const [key, [observed, duration, late]] of Object.entries(renewed)) {
@@ -70,20 +90,13 @@ export function renewAll(renewed) {
   }
 }
 
-/** Cross out deleted Leases; they keep their places until the next load. */
-export function dropAll(names) {
+/** Cross out deleted Leases; they keep their places until the next load. `ends`: when each was deleted, where that is known. */
+export function dropAll(names, ends = {}) {
   for (const key of names) {
-    for (const row of [...find("row", key), ...find("now", key)]) {
-      row.classList.remove(`is-${phaseOf(row)}`);
-      row.classList.add("is-deleted");
-      const state = row.querySelector(".state");
-      state.className = "state is-deleted";
-      state.querySelector("use").setAttribute("href", "#st-deleted");
-      state.querySelector("span").textContent = "Deleted";
-      row.querySelector(".fresh")?.remove();
-    }
+    const fresh = (el) => !el.classList.contains("is-deleted"); // a struck-out row is asked about again
+    const shows = [...find("lease", key), ...find("row", key)].some((el) => !("absent" in el.dataset) && fresh(el));
+    for (const row of [...find("row", key), ...find("now", key)].filter(fresh)) crossOut(row, ends[key] ?? now());
     for (const tile of find("tile", key)) tile.remove();
-    const shows = [...find("lease", key), ...find("row", key)].some((el) => !("absent" in el.dataset));
     if (shows) say(`${key} is deleted`);
   }
 }

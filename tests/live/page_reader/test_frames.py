@@ -109,7 +109,9 @@ def test_a_page_removes_rows_of_deleted_and_unknown_leases(page, hub):
     page.show(Show({"row": [str(KEY), "x/y"]}))
     assert page.frame(NOW)["gone"] == ["x/y"]
     hub.publish(hub.store.apply(Deleted(a_lease(version="9", now=NOW)), NOW))
-    assert page.frame(NOW)["gone"] == [str(KEY)]
+    later = page.frame(NOW + timedelta(seconds=7))
+    assert later["gone"] == [str(KEY)]
+    assert later["ends"] == {str(KEY): NOW.timestamp()}
 
 
 async def test_shared_parts_are_drawn_once_and_sent_where_they_are_new(hub):
