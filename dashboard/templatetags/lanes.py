@@ -4,12 +4,13 @@ One tag draws all shapes of a lane, because a page may have a thousand: it costs
 template for each shape, and a third of `format_html`.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from html import escape
 
 from django import template
 from django.utils.safestring import SafeString
 
+from dashboard.charts.lanes import Fog
 from dashboard.parts.lane_labels import WHOLLY, ShapeView
 
 register = template.Library()
@@ -20,12 +21,35 @@ _LOST = '<rect class="lost" y="19" width="100%" height="3"/>'
 
 
 @register.simple_tag
-def lane_shapes(shapes: Iterable[ShapeView]) -> SafeString:
-    """Draw terms, gaps and bands in their order; every text is escaped."""
-    return SafeString("".join([_drawn(shape) for shape in shapes]))
+def lane_shapes(shapes: Iterable[ShapeView], fogs: Sequence[Fog] = ()) -> SafeString:
+    """Draw terms, gaps and bands in their order; every text is escaped.
+
+    `lane_labels` draws the label of a band where one of the `fogs` lies over it.
+    """
+    return SafeString("".join([_drawn(shape, fogs) for shape in shapes]))
 
 
-def _drawn(shape: ShapeView) -> str:
+@register.simple_tag
+def lane_labels(shapes: Iterable[ShapeView], fogs: Sequence[Fog]) -> SafeString:
+    """Draw the labels of bands that stand over the hatching of a time that nobody watched."""
+    over = [
+        f'<svg class="band" x="{shape.x}%" y="6" width="{shape.width}%" height="22">'
+        '<rect class="fill" fill="none" width="100%" height="100%"/>'
+        f"{_text(shape, '50%')}</svg>"
+        for shape in shapes
+        if shape.label and _is_hatched(shape, fogs)
+    ]
+    return SafeString("".join(over))
+
+
+def _is_hatched(shape: ShapeView, fogs: Iterable[Fog]) -> bool:
+    if shape.what != "band":
+        return False
+    end = shape.x + shape.width
+    return any(fog.x < end and shape.x < fog.x + fog.width for fog in fogs)
+
+
+def _drawn(shape: ShapeView, fogs: Sequence[Fog]) -> str:
     if shape.what == "term":
         who = shape.holder.identity if shape.holder else ""
         return (
@@ -39,11 +63,12 @@ def _drawn(shape: ShapeView) -> str:
             f'<svg class="gap" {_place(shape, 4, 26)} data-gap="{shape.vacant or ""}">'
             f"<title>{escape(shape.title)}</title>{_gap(shape)}</svg>"
         )
+    label = "" if _is_hatched(shape, fogs) else _text(shape, "50%")
     band = (
         f'<svg class="band{" bad" if shape.bad else ""}" {_place(shape, 6, 22)}'
         f' data-many="{shape.changes}"><title>{escape(shape.title)}</title>'
         '<rect class="fill" fill="url(#weave)" width="100%" height="100%" rx="2"/>'
-        f"{_LOST if shape.bad else ''}{_text(shape, '50%')}</svg>"
+        f"{_LOST if shape.bad else ''}{label}</svg>"
     )
     return _zooming(shape, band) if shape.url else band
 

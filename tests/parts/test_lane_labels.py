@@ -6,12 +6,13 @@ from datetime import timedelta
 from itertools import pairwise
 
 import pytest
+from django.template.loader import render_to_string
 
-from dashboard.charts.lanes import shapes
+from dashboard.charts.lanes import Fog, shapes
 from dashboard.charts.time_axis import Scale
 from dashboard.parts.lane_labels import ShapeView, shape_views
 from dashboard.parts.names import HolderView, holder_view
-from dashboard.templatetags.lanes import lane_shapes
+from dashboard.templatetags.lanes import lane_labels, lane_shapes
 from leases.domain.change import ChangeType
 from leases.domain.terms import fold
 from tests.support.values import story
@@ -30,6 +31,26 @@ def test_texts_of_a_shape_are_escaped(what: str) -> None:
     drawn = lane_shapes([shape])
     assert "<script>" not in drawn
     assert "&quot;&gt;&lt;script&gt;1&lt;/script&gt;&amp;" in drawn
+
+
+def test_the_label_of_a_band_stands_over_the_hatching_of_unwatched_time() -> None:
+    shape = ShapeView(
+        what="band", x=40.0, width=20.0, since=1.0, until=2.0, hue=3, holder=None,
+        label="12 changes", title="12 changes", edge=True, narrow=False, bad=False, changes=12,
+    )  # fmt: skip
+    beside, over = Fog(60.0, 9.0, NOON, NOON), Fog(50.0, 30.0, NOON, NOON)
+    assert "12 changes</text>" in lane_shapes([shape], [beside])
+    assert lane_labels([shape], [beside]) == ""
+    assert "12 changes</text>" not in lane_shapes([shape], [beside, over])
+    assert "12 changes</text>" in lane_labels([shape], [beside, over])
+    shown = {"since": NOON, "until": NOON, "at": NOON}
+    stretch = {"blind": [over], "shown": shown}
+    lane = {"shapes": [shape], "key": "default/busy", "dot": {"icon": "st-held"}}
+    page = render_to_string("timeline/_lanes.html", {"lanes": [lane], "stretch": stretch})
+    assert '<svg class="lane over"' in page
+    past = {"shapes": [shape], "fogs": [over], "shown": shown}
+    page = render_to_string("leases/_past.html", {"past": past})
+    assert page.index("Nobody watched") < page.index("12 changes</text>")
 
 
 NOON = after(0)
