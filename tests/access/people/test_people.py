@@ -79,6 +79,7 @@ def state(user: User) -> tuple[object, ...]:
 
 
 def test_the_role_admin_makes_somebody_and_gives_a_role(browser):
+    assert 'rel="icon"' in browser.get("/admin/").content.decode()  # else /favicon.ico is wanted
     for path in ("/admin/", "/admin/auth/user/", "/admin/auth/user/add/"):
         assert browser.get(path).status_code == 200
     new = {"username": "olga", "password1": PASSWORD, "password2": PASSWORD}
