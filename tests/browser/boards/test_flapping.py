@@ -56,6 +56,18 @@ def test_a_row_says_so_as_it_happens_and_stays_in_its_place(
     api.delete("live-flap")
 
 
+def test_its_tick_box_stands_on_its_line(page: Page, server: Server, flapping: str) -> None:
+    visit(page, server, "leases/?flapping=true")
+    row = page.locator(f'tr[data-key="default/{flapping}"]')
+    expect(row.locator(".c-state")).to_contain_text("Flapping")
+    script = """(row) => [...row.querySelectorAll(".choose, .c-state .state")].map((one) => {
+      const { top, bottom } = one.getBoundingClientRect();
+      return (top + bottom) / 2;
+    })"""
+    tick, state = row.evaluate(script)
+    assert abs(tick - state) < 2
+
+
 def test_the_chip_narrows_the_list_by_keyboard_and_counts_live(
     page: Page, server: Server, flapping: str, late: str
 ) -> None:
