@@ -2,6 +2,7 @@
 const PIECES = ".cut > i, .holder .host";
 const pen = document.createElement("canvas").getContext("2d");
 const range = document.createRange();
+const SOON = { timeout: 200 }; // ms: a busy page is never idle
 const later = window.requestIdleCallback ?? setTimeout;
 const dots = new Map(); // font: width of an ellipsis
 
@@ -58,11 +59,14 @@ export function tighten(pieces) {
 }
 
 function tightenAll() {
-  const pieces = loosen(document);
-  const below = pieces.findIndex((piece) => piece.getBoundingClientRect().top > innerHeight);
-  const first = below < 0 ? pieces.length : below;
-  tighten(pieces.slice(0, first));
-  later(() => tighten(pieces.slice(first))); // no first paint waits for what is out of view
+  const pieces = [...document.querySelectorAll(PIECES)];
+  const below = new Set(pieces.filter((piece) => piece.getBoundingClientRect().top > innerHeight));
+  const anew = (some) => {
+    for (const piece of some) setWidth(piece, "");
+    tighten(some);
+  };
+  anew(pieces.filter((piece) => !below.has(piece)));
+  later(() => anew([...below]), SOON); // no first paint waits for what is out of view
 }
 
 new MutationObserver((records) => {

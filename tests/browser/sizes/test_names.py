@@ -116,6 +116,19 @@ def test_no_gap_stands_behind_an_ellipsis(visits: Visits) -> None:
     assert max(page.evaluate(GAPS)) < 1
 
 
+# A page that always has something to do, so that it is never idle.
+BUSY = """window.requestIdleCallback =
+  (then, { timeout } = {}) => timeout && setTimeout(then, timeout)"""
+
+
+def test_no_gap_stands_below_the_fold_of_a_busy_page(visits: Visits) -> None:
+    page = visits.page(viewport={"width": 1440, "height": 300}, locale="en-GB")  # no other test's
+    page.add_init_script(BUSY)
+    page.goto(f"{visits.url}/c/embedded/history/")
+    expect(page.locator("main tbody tr").nth(20)).to_be_attached()
+    wait_for(lambda: max(page.evaluate(GAPS)) < 1, what="names below the fold", seconds=10)
+
+
 def test_a_cut_name_is_whole_in_its_tooltip_and_for_a_screen_reader(visits: Visits) -> None:
     page = visits.open_live("/c/embedded/leases/", viewport={"width": 1024, "height": 768})
     for name in CERT_MANAGER:
