@@ -1,5 +1,5 @@
-// Shows as many lanes of the wall as it has rows: incidents first, then trouble, the others in pages that take turns, or
-// counted where trouble leaves them too few rows.
+// Shows as many lanes of the wall as it has rows: incidents first, then trouble, the others in pages that take turns. Where
+// trouble leaves them too few rows, the last of these counts those that have none.
 const TROUBLE = ["expired", "flapping", "vacant", "late"]; // the worst first: these stay on every page
 const INCIDENT = 2; // rows
 const FEW = 3; // rows: fewer are no page of calm lanes
@@ -35,14 +35,14 @@ export function layOut() {
   const calm = sorted.slice(bad.length);
   const left = crowded ? 0 : rows - kept.length;
   const counted = left > 0 && left < FEW && calm.length > left;
-  if (counted) more.push([calm.length, "in order"]);
+  const size = counted ? left - 1 : left;
+  if (counted) more.push([calm.length - size, "in order"]);
   rest.hidden = !crowded && !counted;
   rest.textContent = more
     .filter(([number]) => number)
     .map(([number, word]) => `${number.toLocaleString("en")} more ${word}`)
     .join(", ");
-  const size = counted ? 0 : left;
-  const pages = size ? Math.max(1, Math.ceil(calm.length / size)) : 1;
+  const pages = size && !counted ? Math.max(1, Math.ceil(calm.length / size)) : 1;
   page %= pages;
   const visible = new Set([...kept, ...calm.slice(page * size, (page + 1) * size)]);
   for (const lane of sorted) lane.hidden = !visible.has(lane);
