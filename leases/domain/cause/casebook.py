@@ -204,7 +204,11 @@ class Casebook:
     def _judge_again(self, found: Break) -> None:
         """Forget the judgements that a time without a watch may change."""
         # What was over before it is judged without it.
-        later = [number for number, one in self._judged.items() if one.at >= found.since]
+        later = [
+            number
+            for number, one in self._judged.items()
+            if one.at >= found.since and not one.episode.rests
+        ]
         for number in later:
             del self._judged[number]
         self._reported_as.clear()  # what flapped is over
@@ -385,6 +389,8 @@ class Casebook:
         for one in episodes:
             self._incident_of[id(one)] = number
         self._spent[number] = sum(map(self._inquiries.asked, episodes))
+        for one in episodes:
+            self._let_rest(one, now)
         known = self._reported.get(number)
         sure = group.verdict.confidence is Confidence.CERTAIN
         begun = group.episodes[0].episode.first.change.observed_at
@@ -415,6 +421,16 @@ class Casebook:
             for one, at in _overrunning(episodes):
                 self._look_again(one, at)
         return [incident]
+
+    def _let_rest(self, episode: Episode, now: datetime) -> None:
+        """Judge a loss for good that was over long ago in an incident that goes on, as flapping."""
+        is_newest = self._latest.get(episode.key) is episode
+        if episode.rests or episode.open or is_newest:
+            return
+        if now - episode.last.change.observed_at >= SETTLED_AFTER:
+            episode.rest()
+            self._inquiries.rest(episode)
+            self._forget_names(id(episode))
 
     def _withdraw(self, numbers: set[str], groups: list[Group]) -> list[Incident]:
         """Withdraw incidents whose episodes belong to another one now."""
@@ -456,6 +472,9 @@ class Casebook:
         self._inquiries.close(episode)
         if self._latest.get(episode.key) is episode:
             del self._latest[episode.key]
+        self._forget_names(number)
+
+    def _forget_names(self, number: int) -> None:
         for name in self._names.pop(number, ()):
             self._about[name].discard(number)
             if not self._about[name]:

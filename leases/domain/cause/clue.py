@@ -272,7 +272,17 @@ class Episode:
         self.open = clue.change.change in _GAPS
         self.cut_at: datetime | None = None  # nobody can tell what came after
         self.is_over = False  # somebody holds it again, since then
+        self.rests = False  # it is judged for good
         self._begin()
+
+    def rest(self) -> None:
+        """Keep what is told of it, not what it was judged by: that is most of its memory."""
+        self.rests = True
+        self.clues = [
+            Clue(change=one.change, observed_at=one.observed_at, stored_as=one.stored_as)
+            for one in self.clues
+        ]
+        self.first = self.clues[0]
 
     def begin_with(self, birth: Clue) -> None:
         """Let an earlier change begin it."""

@@ -64,10 +64,14 @@ class Inquiries:
             self._push(episode, now)
 
     def close(self, episode: Episode) -> None:
+        self._count.pop(id(episode), None)
+        self.rest(episode)
+
+    def rest(self, episode: Episode) -> None:
+        """Ask no more about it; what was asked counts for its incident."""
         self._asked.pop(id(episode), None)
         self._possible.pop(id(episode), None)
         self._since.pop(id(episode), None)
-        self._count.pop(id(episode), None)
         if len(self._due) > self._room:  # those that wait for their turn hold what is over
             self._due = [one for one in self._due if id(one[2]) in self._asked]
             heapq.heapify(self._due)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+import tracemalloc
+from datetime import datetime, timedelta
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from leases.domain.cause import casebook
 from leases.domain.cause.casebook import Casebook
 from leases.domain.cause.clue import Clue, Episode
 from leases.domain.cause.facts import EventFact, Fact, Knowledge, NodeFact, PodFact, RefusedSource
-from leases.domain.cause.going_on import so_far
+from leases.domain.cause.going_on import SETTLED_AFTER, so_far
 from leases.domain.cause.inquiry import Inquiries
+from leases.domain.cause.scene import Scene, Verdict
 from leases.domain.incident import Cause, Confidence, Incident, Source, Standing
 from leases.domain.kind import Kind
 from leases.domain.lease import Lease, ObjectName
@@ -512,3 +515,62 @@ def test_what_was_planned_overran_if_a_board_that_starts_anew_sees_the_end() -> 
     again.note(taken)
     (incident,) = again.review(after(301))
     assert (incident.standing, incident.ended) == (Standing.OVERRAN, after(300))
+
+
+def flapped(book: Casebook, store: Store, cycles: range) -> dict[str, Incident]:
+    """Two holders that lose a Lease by turns every 30 s; what is told after each loss."""
+    found: dict[str, Incident] = {}
+    for cycle in cycles:
+        begun = 30.0 * cycle
+        holder, version = f"pod-{cycle % 2}", 4 * cycle
+        for number in range(3):
+            renewed = begun + 2 * number
+            event = Applied(
+                lease(holder, renewed=renewed, acquired=begun, duration=15, transitions=cycle,
+                      version=version + number + 1)
+            )  # fmt: skip
+            update = store.apply(event, after(renewed))
+            for clue in update.clues if update else ():
+                book.note(clue)
+        ran_out = store.turn(after(begun + 20))
+        for clue in ran_out.clues if ran_out else ():
+            book.note(clue)
+        found |= {one.id: one for one in book.review(after(begun + 25))}
+        book.questions(after(begun + 25))
+    return found
+
+
+def test_an_election_that_flaps_for_an_hour_is_one_incident_in_little_memory() -> None:
+    book, store = Casebook("a"), Store("a")
+    flapped(book, store, range(20))
+    tracemalloc.start()
+    before, _ = tracemalloc.get_traced_memory()
+    found = flapped(book, store, range(20, 120))
+    grown = tracemalloc.get_traced_memory()[0] - before
+    tracemalloc.stop()
+    (flaps,) = [one for one in found.values() if one.ended is None and not one.part_of]
+    assert flaps.cause is Cause.FLAPPING
+    assert "was lost 120 times" in flaps.sentence
+    assert len(flaps.members) == 239
+    assert grown < 100 * 4608
+
+
+def test_what_rests_in_an_incident_that_goes_on_is_judged_for_good(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    judged: list[datetime] = []
+    judge = casebook.judge
+
+    def noting(scene: Scene) -> Verdict:
+        judged.append(scene.episode.at)
+        return judge(scene)
+
+    book, store = Casebook("a"), Store("a")
+    flapped(book, store, range(20))
+    monkeypatch.setattr(casebook, "judge", noting)
+    for pod in ("pod-0", "pod-1"):
+        book.learn([PodFact(key=ObjectName("default", pod), read_at=after(600), gone=True)])
+    book.missed(MissedTime(since=after(60), until=after(600), why=Missing.STOOD_STILL))
+    book.review(after(605))
+    assert judged
+    assert min(judged) >= after(600) - SETTLED_AFTER - timedelta(seconds=60)
