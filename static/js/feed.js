@@ -1,5 +1,6 @@
 // Puts new changes on top of a feed; a pause holds them back and loses none.
 import { scan } from "leaseboard/clock";
+import { steadily } from "leaseboard/steady";
 
 const MANY = 3; // lines that come at once
 let paused = false;
@@ -35,11 +36,12 @@ const moment = (line) => Number(line.dataset.at);
 function addAll(list, lines) {
   const { feedOf, feedLimit } = list.dataset;
   const fresh = lines.map(made).filter((line) => (!feedOf || line.dataset.of === feedOf) && !find(list, line));
-  for (const line of fresh) {
+  const add = (line) => {
     line.classList.toggle("new", fresh.length <= MANY);
     list.insertBefore(line, [...list.children].find((other) => moment(other) <= moment(line)) ?? null);
     if (list.children.length > Number(feedLimit)) list.lastElementChild.remove();
-  }
+  };
+  if (fresh.length) steadily([list], () => fresh.forEach(add));
   for (const line of fresh) if (line.isConnected) scan(line);
   if (fresh.length && list.nextElementSibling?.matches(".empty, .w-none")) list.nextElementSibling.remove();
   return fresh.length > 0;
@@ -53,7 +55,7 @@ export function explainLines(lines) {
     held = held.map((other) => (made(other).dataset.id === line.dataset.id ? html : other));
     if (!old || old.contains(document.activeElement)) continue;
     line.hidden = old.hidden;
-    old.replaceWith(line);
+    steadily([old.parentElement], () => old.replaceWith(line));
     scan(line);
   }
 }

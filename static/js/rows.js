@@ -1,7 +1,6 @@
 // Puts the server's finished rows, lanes and heads in their places. Draws nothing itself.
-import { moment } from "leaseboard/age";
-import { paintAt } from "leaseboard/aging";
 import { now, scan } from "leaseboard/clock";
+import { crossOut, isCrossedOut } from "leaseboard/deleted_rows";
 import { say } from "leaseboard/say";
 
 const ATTRIBUTES = { row: "data-key", tile: "data-tile", lease: "data-lease", now: "data-now" };
@@ -58,24 +57,6 @@ function replace(old, html, key) {
   return fresh;
 }
 
-function crossOut(row, at) {
-  row.classList.remove(`is-${phaseOf(row)}`, "flaps", "excused");
-  row.classList.add("is-deleted");
-  const state = row.querySelector(".state");
-  state.className = "state is-deleted";
-  state.querySelector("use").setAttribute("href", "#st-deleted");
-  state.querySelector("span").textContent = "Deleted";
-  for (const length of row.querySelectorAll("[data-since]")) {
-    paintAt(length, at);
-    const still = length.cloneNode(true);
-    delete still.dataset.since;
-    length.replaceWith(still); // the clock paints the old one no more
-  }
-  for (const word of row.querySelectorAll(".word")) word.remove();
-  const last = row.querySelector(":is(.fresh, .since)");
-  last?.replaceWith(Object.assign(document.createElement("span"), { className: "since muted", textContent: `deleted ${moment(at, now())}` }));
-}
-
 /** Change only the numbers that the clock counts from. */
 export function renewAll(renewed) {
   for (const [key, [observed, duration, late]] of Object.entries(renewed)) {
@@ -93,9 +74,8 @@ export function renewAll(renewed) {
 /** Cross out deleted Leases; they keep their places until the next load. `ends`: when each was deleted, where that is known. */
 export function dropAll(names, ends = {}) {
   for (const key of names) {
-    const fresh = (el) => !el.classList.contains("is-deleted"); // a struck-out row is asked about again
-    const shows = [...find("lease", key), ...find("row", key)].some((el) => !("absent" in el.dataset) && fresh(el));
-    for (const row of [...find("row", key), ...find("now", key)].filter(fresh)) crossOut(row, ends[key] ?? now());
+    const shows = [...find("lease", key), ...find("row", key)].some((el) => !("absent" in el.dataset) && !isCrossedOut(el));
+    for (const row of [...find("row", key), ...find("now", key)]) crossOut(row, ends[key] ?? now());
     for (const tile of find("tile", key)) tile.remove();
     if (shows) say(`${key} is deleted`);
   }

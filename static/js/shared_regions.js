@@ -2,6 +2,7 @@
 //   <main data-groups="overview ages">   the socket sends each part by its id
 import { followed, scan } from "leaseboard/clock";
 import { recount } from "leaseboard/counts";
+import { deletedIn } from "leaseboard/deleted_rows";
 import { inUse } from "leaseboard/in_use";
 import { steadily } from "leaseboard/steady";
 
@@ -28,7 +29,9 @@ function placeKept() {
     kept.delete(id);
     if (!place || jumps !== followed()) continue; // the socket sends it anew, by the clock as set
     steadily([place], () => {
+      const putBack = deletedIn(place);
       place.innerHTML = html;
+      putBack();
       recount(place);
     });
     scan(place);

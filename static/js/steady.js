@@ -3,18 +3,41 @@ const ROWS = "main :is(tbody tr, li, .tl-row)";
 
 const nameOf = (row) => row.dataset.key ?? row.querySelector("a[href]")?.getAttribute("href");
 
-/** The row under the pointer or with the focus; on a page that was scrolled, else the first one in view. */
-function rowInUse() {
+const boxOf = (el) => el.getBoundingClientRect();
+
+/** The row under the pointer or with the focus; on a page that was scrolled, else those in view in the columns of `places`, but of a
+ * feed none: its lines move whenever one comes. */
+function rowsInUse(places) {
   const used = document.querySelector(`${ROWS}:is(:hover, :focus-within)`);
-  if (used || scrollY === 0) return used;
+  if (used || scrollY === 0) return used ? [used] : [];
   const top = document.querySelector(".topbar")?.getBoundingClientRect().bottom ?? 0;
-  return [...document.querySelectorAll(ROWS)].find((row) => row.getBoundingClientRect().top >= top);
+  const all = [...document.querySelectorAll(ROWS)].filter((row) => !row.matches("[data-feed] > *"));
+  const inView = all.filter((row) => boxOf(row).top >= top && boxOf(row).top < innerHeight);
+  const moving = inView.filter((row) => places.some((place) => sharesColumn(boxOf(row), boxOf(place))));
+  return moving.length ? moving : inView;
 }
 
-/** Let a part keep a height that it no longer needs, until it is drawn again. */
+const sharesColumn = (one, other) => one.left < other.right && one.right > other.left;
+
+/** Let a part keep a height that it no longer needs, until it is drawn again or nobody reads. */
 function pad(part, pixels) {
   part.style.minHeight = `${part.offsetHeight + pixels}px`;
+  padded.add(part);
 }
+
+const padded = new Set();
+const READ = 60_000; // ms: a page that nobody touched for so long is not read
+let touched = performance.now();
+for (const touch of ["pointermove", "pointerdown", "keydown", "wheel", "scroll"]) {
+  addEventListener(touch, () => (touched = performance.now()), { capture: true, passive: true });
+}
+
+function letGo() {
+  if (!document.hidden && performance.now() - touched < READ) return;
+  for (const part of padded) part.style.minHeight = "";
+  padded.clear();
+}
+setInterval(letGo, 1000);
 
 /** Draw `places` anew, by `draw`; the row that is read stays. */
 export function steadily(places, draw) {
@@ -23,27 +46,41 @@ export function steadily(places, draw) {
   settle();
 }
 
-/** Returns what puts the row that is read back where it is now. */
+/** Whether rows in view stand below a part, in its column. */
+function hasRowsBelow(part) {
+  const place = boxOf(part);
+  return [...document.querySelectorAll(ROWS)].map(boxOf).some((row) => row.top >= place.bottom && row.top < innerHeight && sharesColumn(row, place));
+}
+
+/** Returns what puts the rows that are read back where they are now. */
 export function holdStill(places) {
-  const row = rowInUse();
-  const top = row?.getBoundingClientRect().top;
-  const name = row && nameOf(row);
-  const home = row?.closest("[id]")?.id;
-  const heights = places.map(({ id, offsetHeight }) => [id, offsetHeight]);
-  for (const part of [...places, ...(scrollY === 0 ? document.querySelectorAll("main") : [])]) part.style.minHeight = "";
-  const find = () => [...(document.getElementById(home)?.querySelectorAll("tr, li") ?? [])].find((one) => name && nameOf(one) === name);
+  const rows = rowsInUse(places).map((row) => ({ row, top: boxOf(row).top, name: nameOf(row), home: row.closest("[id]:not(tr, li)")?.id }));
+  const heights = places.map((place) => [place.id, place.offsetHeight, hasRowsBelow(place)]);
+  const main = scrollY === 0 && !rows.length ? document.querySelectorAll("main") : [];
+  for (const part of [...places, ...main]) part.style.minHeight = "";
   return () => {
-    const same = row?.isConnected ? row : row && find();
-    if (!same) return;
-    const off = () => Math.round(same.getBoundingClientRect().top - top);
+    const off = movedBy(rows);
+    const moved = off();
     const { scrollHeight, clientHeight } = document.documentElement;
-    const missing = scrollY + off() - (scrollHeight - clientHeight);
-    if (off() > 0 && missing > 0) pad(document.querySelector("main"), missing); // a short page cannot scroll so far
-    if (off()) scrollBy({ top: off(), behavior: "instant" });
-    for (const [id, height] of heights) {
-      const part = off() < 0 && document.getElementById(id);
-      if (!part || part.contains(same) || part.offsetHeight >= height) continue;
-      pad(part, Math.min(height - part.offsetHeight, -off()));
+    const missing = scrollY + moved - (scrollHeight - clientHeight);
+    if (moved > 0 && missing > 0) pad(document.querySelector("main"), missing); // a short page cannot scroll so far
+    if (moved) scrollBy({ top: moved, behavior: "instant" });
+    let scrolled = Math.max(0, off() - moved); // makes up for what is missing above
+    for (const [id, height, below] of heights) {
+      const part = document.getElementById(id);
+      const lacks = below && part ? Math.max(0, height - part.offsetHeight) : 0;
+      if (lacks > scrolled) pad(part, lacks - scrolled);
+      scrolled = Math.max(0, scrolled - lacks);
     }
   };
 }
+
+/** Returns what says how far the rows have moved: those that were drawn in another order count as half of them do. */
+function movedBy(rows) {
+  const found = rows.map((one) => [one.row.isConnected ? one.row : again(one), one.top]).filter(([same]) => same);
+  const offs = () => found.map(([same, top]) => [Math.round(boxOf(same).top - top), same, top]).toSorted((a, b) => a[0] - b[0]);
+  const [, same, top] = offs()[Math.floor(found.length / 2)] ?? [];
+  return () => (same ? Math.round(boxOf(same).top - top) : 0);
+}
+
+const again = ({ home, name }) => [...(document.getElementById(home)?.querySelectorAll("tr, li") ?? [])].find((one) => name && nameOf(one) === name);

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 
 from tests.browser.boards.conftest import names, visit
-from tests.browser.visits import Visits
+from tests.browser.visits import Visits, reload_until
 from tests.support.api_client import LeaseApi
 from tests.support.processes import Server, wait_for
 
@@ -62,6 +62,22 @@ def test_a_row_flashes_when_its_holder_changes_and_not_when_it_renews(
     expect(row.locator(".spark")).to_have_attribute("aria-label", re.compile(r"^[2-9] changes"))
 
 
+def test_a_deleted_row_says_how_long_it_was_held_and_when_it_was_deleted(
+    page: Page, server: Server, api: LeaseApi
+) -> None:
+    api.create("short", holder="pod-1")
+    visit(page, server, "leases/?q=short")
+    row = page.locator(ROW.format("short"))
+    api.delete("short")
+    expect(row).to_contain_class("is-deleted")
+    told = row.locator(".c-held, .c-fresh")
+    before = told.all_inner_texts()
+    assert re.fullmatch(r"deleted \d\d:\d\d:\d\d", before[1])
+    expect(row.locator(".fresh")).to_have_count(0)
+    page.wait_for_timeout(700)  # of a clock that would paint every 250 ms
+    assert told.all_inner_texts() == before
+
+
 def test_only_the_changed_row_of_the_overview_glows(
     page: Page, server: Server, api: LeaseApi
 ) -> None:
@@ -95,6 +111,44 @@ def test_a_row_holds_still_under_the_pointer_while_trouble_comes_and_goes(
         api.delete(name)
     expect(trouble).to_have_count(0)
     assert abs(top() - before) < 2
+
+
+TOPS = """() => Object.fromEntries([...document.querySelectorAll("#elections tbody tr")]
+  .map((row) => [row.dataset.key, Math.round(row.getBoundingClientRect().top)]))"""
+
+
+@pytest.mark.parametrize("scrolled", [True, False])
+def test_rows_of_the_overview_hold_still_while_leases_are_deleted(
+    page: Page, server: Server, api: LeaseApi, scrolled: bool
+) -> None:
+    names = [f"aa-{number}" for number in range(4)]
+    for name in names:
+        api.create(name, holder="pod-1", duration=1 if name == names[-1] else 3600)
+    page.set_viewport_size({"width": 1440, "height": 480 if scrolled else 900})
+    visit(page, server, "")
+    rows = page.locator("#elections tbody tr")
+    page.mouse.move(0, 0)
+    expect(rows.first).to_contain_text("aa-3")
+    expect(rows).to_have_count(7)
+    if scrolled:
+        page.evaluate("document.querySelector('#elections').scrollIntoView({ block: 'end' })")
+        expect(rows.last).to_be_in_viewport()
+    before = page.evaluate(TOPS)
+    for name in names[1:]:
+        api.delete(name)
+    expect(page.locator("#elections .note")).to_contain_text("4 of 4 elections")
+    after = page.evaluate(TOPS)
+    assert after == {key: pytest.approx(top, abs=1) for key, top in before.items()}
+    for name in names[1:]:
+        expect(page.locator(ROW.format(name))).to_contain_class("is-deleted")
+        expect(page.locator(ROW.format(name))).to_contain_text(re.compile(r"deleted \d\d:"))
+    api.create("zz-new", holder="pod-1", duration=1)  # the list is sorted anew
+    expect(rows.filter(has_text="zz-new")).to_have_count(1)
+    expect(page.locator("#elections tr.is-deleted")).to_have_count(3)
+    for name in ("aa-0", "zz-new"):
+        api.delete(name)
+    reload_until(page, lambda: rows.count() == 3, what="the others alone")
+    page.set_viewport_size({"width": 1440, "height": 900})
 
 
 def test_a_line_comes_once_and_in_its_place_whichever_server_sends_it(
