@@ -1,5 +1,7 @@
 // Shows as many lanes of the wall as it has rows: incidents first, then trouble, the others in pages that take turns. Where
 // trouble leaves them too few rows, the last of these counts those that have none.
+import { loosen, tighten } from "leaseboard/cut_names";
+
 const TROUBLE = ["expired", "flapping", "vacant", "late"]; // the worst first: these stay on every page
 const INCIDENT = 2; // rows
 const FEW = 3; // rows: fewer are no page of calm lanes
@@ -45,7 +47,9 @@ export function layOut() {
   const pages = size && !counted ? Math.max(1, Math.ceil(calm.length / size)) : 1;
   page %= pages;
   const visible = new Set([...kept, ...calm.slice(page * size, (page + 1) * size)]);
+  const appear = [...visible].filter((lane) => lane.hidden);
   for (const lane of sorted) lane.hidden = !visible.has(lane);
+  tighten(appear.flatMap(loosen)); // what was drawn while it was hidden had no width
   document.querySelector("[data-dots]").hidden = pages === 1;
   document.querySelector("[data-page-no]").textContent = `${page + 1} / ${pages}`;
 }

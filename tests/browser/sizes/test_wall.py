@@ -131,7 +131,9 @@ def test_the_longest_sentence_of_the_ticker_is_whole_on_every_screen(
     for width, height in SCREENS:
         wall.set_viewport_size({"width": width, "height": height})
         wait_for(lambda: wall.evaluate(BEYOND) <= 1, what=f"the sentence at {width}", seconds=10)
-        assert max(wall.evaluate(GAPS), default=0) < 1
+        wait_for(
+            lambda: max(wall.evaluate(GAPS), default=0) < 1, what=f"no gap at {width}", seconds=10
+        )
 
 
 def test_late_messages_set_no_countdown_back(wall: Page) -> None:
@@ -172,3 +174,20 @@ def test_the_name_of_an_identity_is_not_glued_to_its_namespace(wall: Page, serve
         wait_for(lambda: wall.evaluate(GLUED) == [], what=f"a space at {width}", seconds=10)
     for name in names:
         api.send("DELETE", f"{leases('kube-system')}/{name}")
+
+
+# Draws every lane anew while it is hidden, as a frame does with those of the other pages.
+TURN = """async () => {
+  const { layOut } = await import("leaseboard/wall_lanes");
+  for (const lane of document.querySelectorAll("#lanes > [data-tile]")) {
+    lane.hidden = true;
+    for (const piece of lane.querySelectorAll("i")) piece.style.cssText = "";
+  }
+  layOut();
+}"""
+
+
+def test_no_gap_stands_behind_an_ellipsis_of_a_lane_that_was_hidden(wall: Page) -> None:
+    expect(wall.locator("#lanes .cut").first).to_be_visible()
+    wall.evaluate(TURN)
+    assert max(wall.evaluate(GAPS)) < 1
