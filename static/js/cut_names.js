@@ -53,9 +53,15 @@ export function loosen(element) {
 }
 
 export function tighten(pieces) {
+  if (tightenOnce(pieces)) tightenOnce(pieces.filter(({ style }) => !style.minWidth)); // a part of a pixel may move to another piece
+}
+
+/** Returns whether any piece was cut. */
+function tightenOnce(pieces) {
   const cut = pieces.filter(isCut);
   const widths = cut.map(seen); // all before the first style is set: each would lay the page out again
   cut.forEach((piece, n) => setWidth(piece, `${widths[n]}px`));
+  return cut.length > 0;
 }
 
 function tightenAll() {
