@@ -92,7 +92,7 @@ def test_the_end_waits_for_nothing_that_hangs(tmp_path, hangs, number):
     """How long it may take is measured by tests/benchmarks/hostile_world.py."""
     with ended(Server(tmp_path / "data", "--no-demo", program=PROGRAM, HANG=hangs)) as server:
         if hangs == "threads":
-            wait_for(lambda: "HANGS: incidents" in server.text, what="a pool to hang")
+            wait_for(lambda: "HANGS: nodes" in server.text, what="a pool to hang")
         server.process.send_signal(number)
         assert server.process.wait(timeout=60) == 0
         if hangs == "loop":
