@@ -47,6 +47,8 @@ from tests.support.receiving import http_receiver
 from tests.support.replicas import Replicas
 from tests.support.signing_in import cookies
 
+STORM_SECONDS = 3600.0  # the longest that leasestorm allows
+LONGEST_CUT = 30.0  # seconds, with the time to connect again
 ELECTIONS = "c"  # the cluster of the embedded Lease API
 RESTARTS = 1 / 3  # of the time, in which replicas end; 10 minutes at most
 MAX_RESTARTS = 600.0
@@ -76,6 +78,7 @@ def measure(asked: Namespace, folder: Path) -> int:
 async def _soak(asked: Namespace, folder: Path) -> int:
     # Else what is done to the replicas would wait for pages that are slow.
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(64))
+    storm_ends = time.time() + STORM_SECONDS
     async with _running(asked, folder) as parts:
         replicas, receiver = parts.replicas, parts.receiver
         browser = await asyncio.to_thread(make_receiver, replicas.one, receiver.url)
@@ -86,7 +89,8 @@ async def _soak(asked: Namespace, folder: Path) -> int:
         visitors = Visitors(parts.pages.port, session, wall)
         memory = Memory(asked.warm * 60)
         await _follow(asked, parts, visitors, memory)
-        until = time.time() - 1
+        # After a cut the replicas must have time to hear of what a storm did that ends by itself.
+        until = min(time.time() - 1, storm_ends - LONGEST_CUT)
         await asyncio.sleep(SETTLE)
         with suppress(OSError):  # after an hour it has ended by itself
             await asyncio.to_thread(ask, parts.storm_port, "/storm/quit")
@@ -158,7 +162,8 @@ async def _running(asked: Namespace, folder: Path) -> AsyncIterator[Parts]:
 
 def _load(asked: Namespace) -> list[str]:
     return [
-        "--leases", str(asked.leases), "--elections", str(asked.elections), "--duration", "3600",
+        "--leases", str(asked.leases), "--elections", str(asked.elections),
+        "--duration", f"{STORM_SECONDS:g}",
         "--transitions-per-s", "1", "--expire-per-s", "0.3", "--delete-per-s", "0.3",
         "--revive-after", "45", "--recreate-after", "5", "--drop-every", "47",
         "--gone-every", "83", "--bookmark-every", "10",
