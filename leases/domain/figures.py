@@ -213,7 +213,10 @@ def flapping(
         since=min(one.at for one in counted),
         holders=len(holders := {one.holder for one in counted}),
         hosts=len({split_holder(holder).host or holder for holder in holders}),
-        gap_seconds=sum(one.gap_seconds or 0.0 for one in recent),
+        # A gap may have begun before the count did.
+        gap_seconds=sum(
+            min(one.gap_seconds or 0.0, (one.at - watched_since).total_seconds()) for one in recent
+        ),
         within=rule.within,
         counted_since=first if first == watched_since else None,
     )

@@ -44,6 +44,12 @@ def test_a_count_that_began_with_the_watching_says_so():
     assert (later.changes, later.since, later.counted_since) == (5, after(60), after(50))
 
 
+def test_a_gap_counts_from_where_the_count_begins():
+    some = passes(6, gap_seconds=40.0)
+    later = flapping(some, Kind.ELECTION, after(400), watched_since=after(50))
+    assert later.gap_seconds == 10.0 + 4 * 40.0
+
+
 def test_older_changes_do_not_count():
     spread = passes(5, every=HALF_AN_HOUR / 4)
     assert flapping(spread, Kind.ELECTION, after(HALF_AN_HOUR)).changes == 5
