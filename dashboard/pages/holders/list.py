@@ -179,7 +179,7 @@ def _row(
         "history_url": f"{reverse('history', args=[cluster])}?{urlencode(time | found_by)}",
         "spells": [(spell, spell_title(spell, now)) for spell in drawn],
         "fogs": fog(blind, scale),
-        "lane_says": lane_says(drawn, scale, blind),
+        "lane_says": lane_says(terms, scale, blind),
         "terms": holder.terms,
     }
 
@@ -224,11 +224,30 @@ def spell_title(spell: Spell, now: datetime) -> str:
     return f"{terms}, {when(spell.since, now)} to {until} ({length})"
 
 
-def lane_says(drawn: Sequence[Spell], scale: Scale, blind: Sequence[Span]) -> str:
-    if not drawn:
+def joined(terms: Iterable[Span]) -> Iterator[Span]:
+    """The times in which any of these terms lasted, oldest first."""
+    begun: datetime | None = None
+    for since, until in sorted(terms):
+        if begun is None:
+            begun, ended = since, until
+        elif since > ended:
+            yield begun, ended
+            begun, ended = since, until
+        ended = max(ended, until)
+    if begun is not None:
+        yield begun, ended
+
+
+def lane_says(terms: Iterable[Span], scale: Scale, blind: Sequence[Span]) -> str:
+    """How long something was held, by the terms themselves: a drawn spell may hold many."""
+    inside = [
+        (max(since, scale.since), min(until, scale.until))
+        for since, until in terms
+        if until > scale.since and since < scale.until
+    ]
+    if not inside:
         return "Held nothing in the range"
-    inside = [(max(one.since, scale.since), min(one.until, scale.until)) for one in drawn]
-    lasted = [held(since, until, blind) for since, until in inside]
+    lasted = [held(since, until, blind) for since, until in joined(inside)]
     said = (
         f"Held something for {age(sum(one.watched for one in lasted))} of {span_of(scale.length)}"
     )

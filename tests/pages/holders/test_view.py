@@ -492,3 +492,16 @@ def test_what_nobody_watched_is_fog_and_is_not_counted_as_held(store, operator):
         html = operator.get(f"/c/a/holders/{path}").content.decode()
         assert "Held something for 20 m 0 s of 24 h, and 30 m 0 s that nobody watched" in html
         assert 'class="fog"' in html
+
+
+def test_what_others_held_between_two_terms_is_not_counted(store, operator):
+    watched()
+    for minutes, holder, before in ((20, "cp-1", ""), (19, "cp-2", "cp-1"), (18, "cp-1", "cp-2")):
+        change = ChangeType.TAKEN_OVER if before else ChangeType.CREATED
+        remember(change, minutes_ago=minutes, name="cloud", holder=holder, previous_holder=before)
+    remember(
+        ChangeType.TAKEN_OVER, minutes_ago=17, name="cloud", holder="cp-2", previous_holder="cp-1"
+    )
+    for path in ("", "cp-2/"):
+        html = operator.get(f"/c/a/holders/{path}?range=30d").content.decode()
+        assert "Held something for 18 m 0 s of 30 d" in html
