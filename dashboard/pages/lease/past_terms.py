@@ -379,9 +379,15 @@ def renewals_view(
     blind: Sequence[Span] = (),
 ) -> dict[str, Any] | None:
     """Present the last renewals and the times `blind` that nobody watched; None if we saw none."""
+    slot = timedelta(seconds=SLOT)
+    # What an earlier run saw is placed by its lengths alone, and may come to lie in a pause.
+    intervals = tuple(
+        one
+        for one in intervals
+        if not any(since <= one.since and one.since + slot <= until for since, until in blind)
+    )
     if not intervals:
         return None
-    slot = timedelta(seconds=SLOT)
     begin = intervals[0].since
     length = next((length for length in RANGES if now - begin <= length), RANGES[-1])
     until = datetime.fromtimestamp((now.timestamp() // SLOT + 1) * SLOT, now.tzinfo)

@@ -77,6 +77,13 @@ def test_time_that_nobody_watched_is_fog():
     assert chart((10, 2.0), blind=[(ago(9000), ago(3600))]).fogs == ()
 
 
+def test_no_bar_stands_where_nobody_watched():
+    intervals = tuple(LongestInterval(ago(seconds), 2.0) for seconds in (200, 90, 10))
+    view = renewals_view(tracked(), intervals, NOW, [(ago(150), ago(60))])
+    assert view is not None
+    assert len(view["chart"].bars) == 2
+
+
 def test_the_picture_is_said_in_a_sentence():
     view = renewals_view(
         tracked(),
