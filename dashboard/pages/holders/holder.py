@@ -24,7 +24,7 @@ from dashboard.parts import holdings
 from dashboard.parts.change_sentence import feed_reached
 from dashboard.parts.formatting import capitalized, counted, thousands
 from dashboard.parts.holder_place import SECONDS, place_view
-from dashboard.parts.incident_line import incident_line
+from dashboard.parts.incident_line import as_known, incident_line
 from dashboard.parts.key_figures import Kpi
 from dashboard.parts.lease_row import row_view
 from dashboard.parts.names import holder_view, shown_name
@@ -130,7 +130,9 @@ def _page(asked: Asked) -> dict[str, Any]:
         "lane_title": f"Terms, last {range_label(wanted.range)}",
         "leases": list(_leases(asked, keys[:MOST], lives, scale, blind)),
         "more": max(0, len(keys) - MOST),
-        "incidents": [incident_line(one.incident, now) for one in stored],
+        "incidents": [
+            incident_line(one, now) for one in as_known((one.incident for one in stored), now)
+        ],
         "incidents_url": f"{reverse('incidents', args=[cluster])}?{urlencode(which)}",
         "place_url": f"{row['url']}place/",
         "json_url": links.url_as("json"),

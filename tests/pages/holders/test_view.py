@@ -414,7 +414,9 @@ def test_one_holder_has_a_page_with_what_it_holds_and_held(store, board, operato
              previous_holder="cp-2")  # fmt: skip
     remember(ChangeType.TAKEN_OVER, minutes_ago=10, name="cloud", holder="cp-2",
              previous_holder="cp-1")  # fmt: skip
-    incident_rows.store(open_incident(ObjectName("kube-system", "cloud"), hosts=("cp-1",)))
+    unheld_since = datetime.now(UTC) - timedelta(minutes=3)
+    cloud = ObjectName("kube-system", "cloud")
+    incident_rows.store(open_incident(cloud, hosts=("cp-1",), unheld_since=unheld_since))
     response = operator.get("/c/a/holders/cp-1/")
     assert leases_of(response) == ["controller-manager", "scheduler", "cloud"]
     shown = text_of(response)
@@ -422,6 +424,7 @@ def test_one_holder_has_a_page_with_what_it_holds_and_held(store, board, operato
     assert "Node, heartbeat in time" in shown
     assert "cloud not now" in shown
     assert "worker-7&#x27;s heartbeat stopped" in shown
+    assert "3 m 0 s" in shown, "the gap goes on"
     assert "Held something for 20 m 0 s of 24 h" in response.content.decode()
     assert "worker-7&#x27;s heartbeat" not in text_of(operator.get("/c/a/holders/cp-2/"))
 
