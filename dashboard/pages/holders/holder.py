@@ -41,6 +41,7 @@ from leases.tracking.tracked_lease import Tracked
 
 MOST = 60  # Leases with a lane
 INCIDENTS = 8
+LONGEST = max(RANGES, key=RANGES.__getitem__)
 
 
 class HolderStretch(ListFilter, frozen=True, kw_only=True):
@@ -224,7 +225,7 @@ async def holder_place(request: HttpRequest, cluster: str, host: str) -> HttpRes
     if refusal is not None:
         return refusal
     watched = request.cluster = find_cluster(cluster)  # type: ignore[attr-defined]
-    asked = await sync_to_async(_asked)(watched, host, HolderStretch())
+    asked = await sync_to_async(_asked)(watched, host, HolderStretch(range=LONGEST))
     beat, held = asked.holder.heartbeat, asked.holder.holds
     lease = beat or next(iter(held), None)
     key = lease.key if lease is not None else asked.keys[0]

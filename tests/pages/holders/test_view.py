@@ -508,3 +508,15 @@ def test_what_others_held_between_two_terms_is_not_counted(store, operator):
     for path in ("", "cp-2/"):
         html = operator.get(f"/c/a/holders/{path}?range=30d").content.decode()
         assert "Held something for 18 m 0 s of 30 d" in html
+
+
+def test_where_a_holder_ran_is_asked_for_whatever_range_its_page_shows(store, operator):
+    for days, holder in ((3.0, "cp-9"), (2.0, "cp-1")):
+        change = ChangeType.TAKEN_OVER if holder == "cp-1" else ChangeType.CREATED
+        previous = "cp-9" if holder == "cp-1" else None
+        remember(
+            change, minutes_ago=days * 1440, name="cloud", holder=holder, previous_holder=previous
+        )
+    assert operator.get("/c/a/holders/cp-9/").status_code == 404
+    assert operator.get("/c/a/holders/cp-9/?range=7d").status_code == 200
+    assert operator.get("/c/a/holders/cp-9/place/").status_code == 200
