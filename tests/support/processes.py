@@ -25,10 +25,24 @@ from tests.support.programs.prepared import begin_with, prepared
 ROOT = Path(__file__).resolve().parents[2]
 LIMIT = 120.0  # seconds, for a machine with too much to do
 PORTS = range(10_240, 32_768)
-_ports = itertools.cycle(random.sample(PORTS, len(PORTS)))
+WORKERS = 16  # at most so many processes of a test run take ports side by side
 T = TypeVar("T")
 StartedProcess = subprocess.Popen[bytes] | ForkedProcess
 forking: Forking | None = None  # set where tests run; a benchmark measures whole starts
+
+
+def _own_ports() -> Iterator[int]:
+    """The ports of this worker of the test run, in an order of its own.
+
+    Two workers that chose the same port before a server bound it would both find "their" server
+    ready, and one of them would have none.
+    """
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    own = PORTS[worker % WORKERS :: WORKERS]
+    return itertools.cycle(random.sample(own, len(own)))
+
+
+_ports = _own_ports()
 
 
 def free_port() -> int:
@@ -174,10 +188,13 @@ class Server:
 
     def printed(self, label: str) -> str:
         """The link printed behind a label, of the newest start."""
-        links = wait_for(
-            lambda: re.findall(rf"^{label} +(\S+)", self.text, re.MULTILINE),
-            what=f"the line {label!r}",
-        )
+
+        def links_so_far() -> list[str]:
+            found = re.findall(rf"^{label} +(\S+)", self.text, re.MULTILINE)
+            assert found or self.process.poll() is None, self.text
+            return found
+
+        links = wait_for(links_so_far, what=f"the line {label!r}")
         return str(links[-1])
 
     def wait_synced(self, seconds: float = LIMIT, every: float = 0.05) -> None:
