@@ -14,7 +14,7 @@ from django.db.models import Count, Q, QuerySet, Value
 from django.db.models.functions import StrIndex
 from django.db.models.lookups import GreaterThan
 
-from leases.domain.cause.clue import Clue, is_human_writer
+from leases.domain.cause.clue import FORM_WRITER, Clue, is_human_writer
 from leases.domain.change import Change, ChangeType
 from leases.domain.incident import Cause, Incident, Standing
 from leases.domain.lease import Lease, LeaseSpec, ObjectMeta
@@ -241,6 +241,19 @@ def _read_cursor(cursor: str) -> tuple[datetime, str]:
 MOST = 5000  # changes that are looked at, the newest: as many as a casebook judges at once
 MOST_EARLIER = 20  # changes of one Lease
 _NO_WRITE = (ChangeType.EXPIRED, ChangeType.DELETED)
+
+
+def written_by_persons(cluster: str, since: datetime) -> list[Change]:
+    """Return the changes from then on that a person's program wrote, oldest first."""
+    newest = (
+        f"SELECT {COLUMNS} FROM {by_index('change_by_time')} "  # noqa: S608
+        "WHERE cluster = %s AND at >= %s ORDER BY at DESC, id DESC LIMIT %s"
+    )
+    rows = select(
+        f"SELECT * FROM ({newest}) AS newest WHERE writer LIKE %s OR writer = %s",  # noqa: S608
+        [cluster, since, MOST, "kubectl%", FORM_WRITER],
+    )
+    return [to_change(row) for row in reversed(rows)]
 
 
 def unexplained_changes(cluster: str, since: datetime) -> list[Clue]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from django.db import connections
 from dashboard.config import ClusterSpec
 from dashboard.management.commands import serve
 from dashboard.serving.runtime import Options, Runtime
+from leases.domain.incident import Cause
 from leases.domain.lease import ObjectName
 from leases.domain.steady_clock import Jump
 from leases.domain.watched_times import ConnectionState, Missing
@@ -28,15 +30,23 @@ from leases.wire.microtime import format_microtime
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-@pytest.fixture
-async def running(tmp_path: Path) -> AsyncIterator[Runtime]:
+@asynccontextmanager
+async def started(data: Path) -> AsyncIterator[Runtime]:
     spec = ClusterSpec("a", ClusterSource(SourceKind.EMBEDDED))
-    one = Runtime(Options(clusters=(spec,), data=tmp_path))
+    one = Runtime(Options(clusters=(spec,), data=data))
     one.supervisor._backoff = lambda: Backoff(first=3600.0, limit=3600.0)
     await one.start()
-    yield one
-    await one.stop()
-    await sync_to_async(connections.close_all)()
+    try:
+        yield one
+    finally:
+        await one.stop()
+        await sync_to_async(connections.close_all)()
+
+
+@pytest.fixture
+async def running(tmp_path: Path) -> AsyncIterator[Runtime]:
+    async with started(tmp_path) as one:
+        yield one
 
 
 async def until(seen: Callable[[], object]) -> None:
@@ -97,6 +107,28 @@ async def test_causes_that_are_judged_anew_know_what_nobody_watched(running: Run
     incidents._wake.set()
     await until(lambda: incidents._casebook is not before)
     assert knows()
+
+
+async def test_what_a_person_wrote_is_known_after_a_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A holder that a person put there, and nobody renewed, did not stop renewing."""
+    monkeypatch.setattr("dashboard.serving.tasks.incidents.JUDGED_AGAIN", timedelta(0))
+    async with started(tmp_path) as before:
+        cluster = before.clusters["a"]
+        await until(lambda: cluster.store.connection.state is ConnectionState.LIVE)
+        now = format_microtime(before.clock.now())
+        spec = {"holderIdentity": "x", "leaseDurationSeconds": 4, "renewTime": now}
+        body = {"metadata": {"name": "b", "namespace": "default"}, "spec": spec}
+        await cluster.writer.create(body)
+        await until(cluster.store.snapshot)
+    async with started(tmp_path) as running:
+        incidents = running.incidents["a"]
+        incidents.begins_anew = True  # as after a jump of the clock
+        await until(incidents.going_on)
+        (incident,) = incidents.going_on()
+        assert incident.cause is Cause.BY_HAND
+        assert "; nobody renewed it, so it ran out" in incident.sentence
 
 
 async def test_every_room_hears_that_the_clock_was_set(running: Runtime) -> None:

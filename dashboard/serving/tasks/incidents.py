@@ -21,7 +21,11 @@ from leases.domain.cause.facts import Fact, Question
 from leases.domain.figures import Span
 from leases.domain.incident import Incident, Standing
 from leases.domain.kind import Kind
-from leases.history.find_incidents import open_incidents, unexplained_changes
+from leases.history.find_incidents import (
+    open_incidents,
+    unexplained_changes,
+    written_by_persons,
+)
 from leases.history.insert_incidents import Reviewed
 from leases.history.recorder import Recorder
 from leases.history.watched_spans import blind_between
@@ -38,6 +42,7 @@ LONGEST_PAUSE = 5.0  # seconds between two of a large incident; the clock may be
 QUESTIONS_AT_ONCE = 40  # so that the first answers do not wait for the last
 # Before the last stop: what happened then may belong to an incident that was not written yet.
 JUDGED_AGAIN = timedelta(minutes=5)
+RECALLED = timedelta(days=1)  # before it: what persons wrote then may run out now
 MAX_QUEUED = 200_000  # clues; more than a large cluster has Leases
 
 
@@ -91,8 +96,12 @@ class Incidents:
             times = {"since": min(waits), "until": stopped_at, "now": stopped_at}
             blind = await in_thread(partial(blind_between, name, **times))
         self._casebook.restore(stored, stopped_at, blind)
-        since = None if stopped_at is None else stopped_at - JUDGED_AGAIN
-        clues = await in_thread(partial(unexplained_changes, name, since)) if since else []
+        clues: list[Clue] = []
+        if stopped_at is not None:
+            written = await in_thread(partial(written_by_persons, name, stopped_at - RECALLED))
+            self._casebook.recall(written)
+            since = stopped_at - JUDGED_AGAIN
+            clues = await in_thread(partial(unexplained_changes, name, since))
         known = {member for one in stored for member in one.members}
         unmarked = known.intersection(clue.member for clue in clues)
         self._recorder.restore_incidents(name, stored, unmarked)
@@ -124,8 +133,8 @@ class Incidents:
         """Review once, then wait until there may be more."""
         if self.begins_anew:
             self.begins_anew = False
-            breaks, self._casebook = self._casebook.breaks, self._new_casebook()
-            self._casebook.remember(breaks)
+            earlier, self._casebook = self._casebook, self._new_casebook()
+            self._casebook.remember(earlier)
             self._casebook.restore(self._open.values())
         self._wake.clear()
         hearts = self._cluster.store.counts().get(Kind.HEARTBEAT, {})

@@ -3,6 +3,8 @@
 Stateful, but without clock and IO: the caller passes `now` and looks up the questions.
 """
 
+from __future__ import annotations
+
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
@@ -18,7 +20,7 @@ from leases.domain.cause.clue import (
     remember,
 )
 from leases.domain.cause.facts import Break, Fact, Knowledge, Question
-from leases.domain.cause.going_on import SETTLED_AFTER, GoingOn, graver_at, is_news, so_far
+from leases.domain.cause.going_on import ENDS, SETTLED_AFTER, GoingOn, graver_at, is_news, so_far
 from leases.domain.cause.groups import (
     ReportedAs,
     given_up,
@@ -37,7 +39,7 @@ from leases.domain.cause.rules.process import cut_off, ended, gave_up, killed_fo
 from leases.domain.cause.rules.writes import by_hand, deleted, preferred, wrong_clock
 from leases.domain.cause.scene import Group, Judged, Scene, Verdict, clock, possible, seen
 from leases.domain.cause.unwatched import told, unwatched_time
-from leases.domain.change import ChangeType
+from leases.domain.change import Change, ChangeType
 from leases.domain.figures import Span
 from leases.domain.incident import Cause, Confidence, Incident, Source, Standing
 from leases.domain.kind import Kind
@@ -155,11 +157,12 @@ class Casebook:
         clue = self._writers.note(clue)
         change, key = clue.change, clue.key
         episode = self._latest.get(key)
-        if episode is not None and episode.cut_at is not None:
-            episode.is_over = True
+        if episode is not None and episode.cut_at is not None and change.change in ENDS:
+            episode.end = clue
             del self._latest[key]
             self._touch(episode, change.observed_at)
-        elif episode is not None and episode.takes(clue):
+            return
+        if episode is not None and episode.takes(clue):
             episode.add(clue)
             self._touch(episode, change.observed_at)
             if episode.kind is Kind.HEARTBEAT and not episode.open:
@@ -194,9 +197,8 @@ class Casebook:
         self._judge_again(found)
 
     def _end_before(self, at: datetime) -> None:
-        """What went on when the Lease API stood still takes nothing that comes after."""
+        """What comes after the Lease API stood still does not tell why a Lease was lost before."""
         self._going_on.cut(at)
-        self._crowd.cut(at)
         for episode in self._latest.values():
             if episode.open and episode.last.change.at <= at:
                 episode.cut_at = episode.cut_at or at
@@ -313,9 +315,15 @@ class Casebook:
         """The times that nobody watched, oldest first."""
         return list(self._known.breaks)
 
-    def remember(self, breaks: Iterable[Break]) -> None:
-        """Know the times that nobody watched from an earlier casebook."""
-        self._known.breaks.extend(breaks)
+    def remember(self, earlier: Casebook) -> None:
+        """Know what an earlier casebook knew of times that nobody watched, and of writers."""
+        self._known.breaks.extend(earlier.breaks)
+        self._writers = earlier._writers
+
+    def recall(self, changes: Iterable[Change]) -> None:
+        """Know what persons wrote before the last stop; oldest first."""
+        for change in changes:
+            self._writers.recall(change)
 
     def going_on(self) -> list[Incident]:
         """Return the incidents that have not ended."""
@@ -356,7 +364,8 @@ class Casebook:
         number = id(episode)
         judged = self._judged.get(number)
         if judged is None:
-            scene = Scene(episode, self._known, now)
+            over = episode.end is not None and episode.cut_at
+            scene = Scene(episode, self._known, over or now)
             gap = unwatched_time(episode, self._known)
             judged = Judged(
                 episode,
@@ -365,7 +374,7 @@ class Casebook:
                 lost_at=episode.lost_at,
                 number=incident_id(self._cluster, episode.first),
                 serial=next(self._serial),
-                changed_at=episode.last.change.observed_at,
+                changed_at=episode.all_clues[-1].change.observed_at,
                 node=scene.node,
                 stopped_at=scene.stopped_at(),
                 died=scene.died(),
@@ -427,7 +436,7 @@ class Casebook:
         is_newest = self._latest.get(episode.key) is episode
         if episode.rests or episode.open or is_newest:
             return
-        if now - episode.last.change.observed_at >= SETTLED_AFTER:
+        if now - episode.all_clues[-1].change.observed_at >= SETTLED_AFTER:
             episode.rest()
             self._inquiries.rest(episode)
             self._forget_names(id(episode))

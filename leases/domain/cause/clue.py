@@ -178,7 +178,7 @@ def contender(identity: str | None) -> Contender | None:
 
 
 # The managers that kubectl and Leaseboard give themselves: no elector writes under them.
-_is_of_a_person = re.compile(
+is_of_a_person = re.compile(
     r"kubectl(-(annotate|apply|autoscale|client-side-apply|create|edit|label|patch|replace|set"
     r"|taint))?|leaseboard",
 ).fullmatch
@@ -199,7 +199,7 @@ def foreign_writer(clue: Clue) -> str | None:
         return None
     usual = usual_writer(clue)
     if is_human_writer(writer):
-        renews = usual == writer and (clue.renewals_seen >= OFTEN or not _is_of_a_person(writer))
+        renews = usual == writer and (clue.renewals_seen >= OFTEN or not is_of_a_person(writer))
         return None if renews else writer
     if change.change not in _TERM or usual in (None, writer):
         return None
@@ -270,8 +270,8 @@ class Episode:
         self.key = clue.key
         self.clues = [clue]
         self.open = clue.change.change in _GAPS
-        self.cut_at: datetime | None = None  # nobody can tell what came after
-        self.is_over = False  # somebody holds it again, since then
+        self.cut_at: datetime | None = None  # what came after does not tell why it was lost
+        self.end: Clue | None = None  # of what was cut: it is held again, or gone
         self.rests = False  # it is judged for good
         self._begin()
 
@@ -325,10 +325,15 @@ class Episode:
         return self.clues[-1]
 
     @property
+    def all_clues(self) -> list[Clue]:
+        """The clues, and what ended it after a time that nobody can tell about."""
+        return self.clues if self.end is None else [*self.clues, self.end]
+
+    @property
     def ended_at(self) -> datetime | None:
         """When it was over: nobody is without a Lease that was deleted."""
-        if self.is_over:
-            return self.cut_at
+        if self.end is not None:
+            return self.end.change.at
         over = not self.open or self.last.change.change is ChangeType.DELETED
         return self.last.change.at if over else None
 
@@ -481,12 +486,17 @@ class UsualWriters:
             self._edited.pop(key, None)
         if change.change in _HOLDS:
             self._put.pop(key, None)
-            writer = change.writer
-            persons = writer is not None and _is_of_a_person(writer)
-            if persons and change.holder and clue.renewals_seen < OFTEN and not change.inferred:
-                created = change.change is ChangeType.CREATED
-                remember(self._put, key, Put(writer or "", change.holder, change.at, created))
+            if clue.renewals_seen < OFTEN:
+                self.recall(change)
         return clue
+
+    def recall(self, change: Change) -> None:
+        """Remember it where a person wrote a holder, now or before the last start."""
+        writer, holder = change.writer or "", change.holder
+        if holder and change.change in _HOLDS and not change.inferred and is_of_a_person(writer):
+            created = change.change is ChangeType.CREATED
+            key = ObjectName(change.namespace, change.name)
+            remember(self._put, key, Put(writer, holder, change.at, created))
 
 
 def remember(known: dict[ObjectName, V], key: ObjectName, value: V) -> None:

@@ -20,7 +20,7 @@ _replace = msgspec.structs.replace
 SETTLED_AFTER = timedelta(seconds=120)
 MAX_KEPT = 5000
 AT_LEAST = timedelta(milliseconds=100)  # until the next look at a time without a holder
-_ENDS = frozenset(
+ENDS = frozenset(
     {
         ChangeType.ACQUIRED, ChangeType.TAKEN_OVER, ChangeType.RECOVERED, ChangeType.CREATED,
         ChangeType.RESTARTED, ChangeType.REPLACED,
@@ -79,7 +79,7 @@ class GoingOn:
         self._members: dict[str, set[Member]] = {}
         self._crowds: set[str] = set()  # incidents whose Leases are not all listed
         self._news: dict[str, Incident] = {}
-        self._cut: dict[str, datetime] = {}
+        self._cut: set[str] = set()  # what comes now does not tell why they began
         self._overruns: dict[str, datetime] = {}  # planned ones
         self._stopped_at: datetime | None = None  # of the run before
 
@@ -156,10 +156,7 @@ class GoingOn:
         change = clue.change
         if number is None:
             return self._takes_unlisted(clue)
-        if change.change not in _ENDS | _GOES_ON:
-            return False
-        if number in self._cut and change.change in _ENDS:
-            self._is_over(number, clue.key)
+        if change.change not in ENDS | _GOES_ON:
             return False
         incident = self._incidents[number]
         member = clue.member
@@ -168,13 +165,9 @@ class GoingOn:
         self._members[number].add(member)
         gap = self._worst_gap(incident, change)
         incident = _replace(incident, members=(*incident.members, member), worst_gap_seconds=gap)
-        if incident.standing is Standing.PLANNED and _took_long(clue):
-            incident = _replace(incident, standing=Standing.OVERRAN)
-        winner = contender(change.holder)
-        if incident.cause is Cause.CRASH and winner is not None and winner.host in incident.hosts:
-            sentence = f"{incident.sentence}; it was started anew"
-            incident = _replace(incident, cause=Cause.RESTART_IN_PLACE, sentence=sentence)
-        if change.change in _ENDS or change.change is ChangeType.DELETED:
+        if number not in self._cut:
+            incident = _retold(incident, clue)
+        if change.change in ENDS or change.change is ChangeType.DELETED:
             del self._of[clue.key]
             del self._open[number][clue.key]
             incident = self._waits(incident, change)
@@ -194,7 +187,7 @@ class GoingOn:
         change = clue.change
         if change.kind is not Kind.HEARTBEAT or change.change not in GOES_ON:
             return False
-        number = next((one for one in self._crowds if one not in self._cut), None)
+        number = next(iter(self._crowds), None)
         if number is None:
             return False
         incident = self._incidents[number]
@@ -217,18 +210,8 @@ class GoingOn:
         return bool(self._open[number]) or number in self._crowds
 
     def cut(self, at: datetime) -> None:
-        """What comes after that moment belongs to none of them: each ended then, or goes on."""
-        self._cut |= {number: at for number, one in self._incidents.items() if one.began <= at}
-        self._crowds -= self._cut.keys()
-
-    def _is_over(self, number: str, key: ObjectName) -> None:
-        """A Lease of it has a holder again, after a time that nobody can tell about."""
-        del self._of[key]
-        del self._open[number][key]
-        if not self._open[number]:
-            self._graver.pop(number, None)
-            one = _replace(self._incidents[number], ended=self._cut[number], unheld_since=None)
-            self._incidents[number] = self._news[number] = one
+        """What comes after that moment ends them, and does not tell why they began."""
+        self._cut |= {number for number, one in self._incidents.items() if one.began <= at}
 
     def review(self, now: datetime) -> list[Incident]:
         """Return what changed, and settle what an earlier run left."""
@@ -276,7 +259,7 @@ class GoingOn:
 
     def _forget(self, number: str) -> None:
         del self._incidents[number]
-        self._cut.pop(number, None)
+        self._cut.discard(number)
         self._overruns.pop(number, None)
         self._graver.pop(number, None)
         self._crowd_since.pop(number, None)
@@ -286,6 +269,17 @@ class GoingOn:
         for key in self._open.pop(number):
             if self._of.get(key) == number:
                 del self._of[key]
+
+
+def _retold(incident: Incident, clue: Clue) -> Incident:
+    """Return it as its end tells it: it took too long, or its process came back."""
+    if incident.standing is Standing.PLANNED and _took_long(clue):
+        incident = _replace(incident, standing=Standing.OVERRAN)
+    winner = contender(clue.change.holder)
+    if incident.cause is Cause.CRASH and winner is not None and winner.host in incident.hosts:
+        sentence = f"{incident.sentence}; it was started anew"
+        incident = _replace(incident, cause=Cause.RESTART_IN_PLACE, sentence=sentence)
+    return incident
 
 
 def _took_long(clue: Clue) -> bool:

@@ -373,7 +373,7 @@ def incident_of(
     """Return the incident as it is known now."""
     episodes = [one.episode for one in group.episodes]
     clues = sorted(
-        (clue for one in episodes for clue in one.clues), key=lambda clue: clue.change.at
+        (clue for one in episodes for clue in one.all_clues), key=lambda clue: clue.change.at
     )
     verdict = group.verdict
     hosts = [*group.hosts]
@@ -412,7 +412,7 @@ def _without_holder(
     episodes: Sequence[Episode], crowd: Crowd | None, blind: Sequence[Span]
 ) -> tuple[float | None, datetime | None]:
     """Return the longest time without a holder that is over, and since when the longest goes on."""
-    changes = [clue.change for one in episodes for clue in one.clues]
+    changes = [clue.change for one in episodes for clue in one.all_clues]
     gaps = [gap for change in changes if (gap := watched_gap(change, blind))]
     waits = [wait for one in episodes for wait in one.waits()]
     gaps += [held(since, until, blind).watched for since, until in waits if until is not None]

@@ -95,13 +95,6 @@ class Crowd:
         """Return since when nobody holds each of them that nobody holds."""
         return [since for since in self.names.values() if since is not None]
 
-    def cut(self, at: datetime) -> None:
-        """What comes after that moment is none of theirs: each that went on ended then."""
-        known = self.unlisted
-        if known is not None and known.since <= at:
-            self.names = dict.fromkeys(self.names)
-            self.unlisted = replace(known, without=0, until=max(at, known.until))
-
     def number_with(self, hearts: Iterable[Judged]) -> int:
         """Return how many belong to a group with these heartbeats, the one that has most: or 0."""
         lost = sum(one.episode.opening is ChangeType.EXPIRED for one in hearts)

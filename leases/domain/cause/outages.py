@@ -13,7 +13,7 @@ import msgspec
 
 from leases.domain.cause.facts import EARLIEST, Break
 from leases.domain.cause.node_groups import NO_CROWD, Crowd, hearts_of
-from leases.domain.cause.rules.api import OUTAGE, silence_of_all
+from leases.domain.cause.rules.api import OUTAGE, STILL_LATE, silence_of_all
 from leases.domain.cause.scene import Group, Judged, Verdict, chains, clock, counted, seen, span
 from leases.domain.cause.unwatched import between
 from leases.domain.change import ChangeType
@@ -113,13 +113,22 @@ def _by_gap(left: list[Judged]) -> Iterator[tuple[Break, list[Judged]]]:
     found: list[tuple[Break, list[Judged]]] = []
     gaps = {id(one.gap): one.gap for one in left if one.gap is not None and one.gap.of_all}
     for gap in sorted(gaps.values(), key=lambda one: one.since):
-        there = [one for one in left if one.gap is gap and one.verdict.cause is not Cause.BY_HAND]
+        there = _victims(gap, [one for one in left if one.gap is gap])
         before = found[-1] if found else None
         if before is not None and _goes_on(before[0], gap):  # it came back, and went again
             before[1].extend(there)
         else:
             found.append((gap, there))
     yield from found
+
+
+def _victims(gap: Break, there: list[Judged]) -> list[Judged]:
+    """Leave out whoever had time to renew after it, while others did."""
+    there = [one for one in there if one.verdict.cause is not Cause.BY_HAND]
+    if gap.until is None:
+        return there
+    back = _first_back(there, gap.since) or gap.until
+    return [one for one in there if one.at <= max(gap.until, back) + STILL_LATE]
 
 
 def _goes_on(before: Break, gap: Break) -> bool:

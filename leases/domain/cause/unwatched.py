@@ -48,8 +48,13 @@ def when(episode: Episode) -> tuple[datetime, datetime]:
 
 
 def unwatched_time(episode: Episode, known: Knowledge) -> Break | None:
-    """Return the time that nobody watched in which it was lost, or through which it was silent."""
+    """Return the time that nobody watched in which it was lost, or its next renewal was due."""
     since, until = when(episode)
+    first = episode.first
+    if not first.change.inferred and episode.opening in _SILENT:
+        usual = max(first.renew_intervals, default=episode.rhythm)
+        due = timedelta(0) if first.put else timedelta(seconds=1.5 * usual + 2.0)
+        until = min(until, since + due)
     return known.unwatched(since, until) if since < until else None
 
 

@@ -221,23 +221,71 @@ def clue_intervals(board: Board, index: int) -> list[float]:
     return samples(board.of(index).intervals)
 
 
-async def test_what_went_on_when_the_lease_api_stood_still_ends_there() -> None:
+# Shortly before the pause, long before it; the process goes on after it, or starts anew.
+@pytest.mark.parametrize(("silent", "since"), [(31.0, 62.0), (44.0, 62.0), (31.0, 200.0)])
+@pytest.mark.parametrize("seconds", [16.0, 61.0])
+@pytest.mark.parametrize("anew", [True, False])
+async def test_a_gap_that_goes_on_through_a_pause_stays_one(
+    silent: float, since: float, seconds: float, *, anew: bool
+) -> None:
+    """The pause neither ends it nor takes its end; it is no part of the time without a holder."""
     cluster = Cluster()
     board = watching(cluster, 30, hosted=True)
-    cluster.holders[2].silent = 31.0 + DAY
-    board.until(60)
-    assert [one.ended for one in board.incidents] == [None]
+    cluster.holders[2].silent = silent + DAY
+    board.until(since)
     cluster.off()
-    board.stands_still(61.0)
-    cluster.holders[2].silent = board.now
-    cluster.back(board.now)
-    board.until(board.now + 100)
+    if anew:
+        board.stop()
+        board = Board(cluster, since + seconds, hosted=True, earlier=board)
+        board.connect()
+    else:
+        board.stands_still(seconds)
+    resumed = board.now
+    cluster.holders[2].silent = resumed + 6
+    cluster.back(resumed, takers=False)
+    board.until(resumed + 5)
+    (before,) = [one for one in board.incidents if one.began < after(62)]
+    assert (before.ended, before.cause) == (None, Cause.CRASH)
+    board.until(resumed + 200)
     board.stop()
-    (before,) = [one for one in board.incidents if one.began < after(58)]
-    (incident,) = across(board, 61)
-    assert before.ended is not None
-    assert before.ended <= after(60.5)
-    assert incident.cause is Cause.API_OUTAGE
+    (before,) = [one for one in board.incidents if one.began < after(62)]
+    back = max(one.at for one in board.changes if one.name == "app-2")
+    assert back >= after(resumed + 6)
+    assert (before.ended, before.cause) == (back, Cause.CRASH)
+    assert len(before.members) == 2
+    watched = (back - before.began).total_seconds() - seconds
+    assert before.worst_gap_seconds == pytest.approx(watched, abs=0.6)
+    others = [one for one in board.incidents if one is not before]
+    assert {one.cause for one in others} <= {Cause.API_OUTAGE}
+    assert all("app-2" not in {key.name for key in one.leases} for one in others)
+
+
+@pytest.mark.parametrize("anew", [True, False])
+async def test_who_had_time_to_renew_after_an_outage_is_not_its_victim(*, anew: bool) -> None:
+    cluster = Cluster()
+    one = cluster.holders[2]
+    one.duration, one.every = 240, 10.0
+    board = watching(cluster, 60, hosted=True)
+    renewed = one.renewed
+    one.silent = DAY
+    cluster.off()
+    if anew:
+        board.stop()
+        board = Board(cluster, 80, hosted=True, earlier=board)
+        board.connect()
+    else:
+        board.stands_still(20.0)
+    cluster.back(board.now, takers=False)
+    one.next = DAY
+    board.until(renewed + 230)
+    assert all("app-2" not in {key.name for key in told.leases} for told in board.incidents)
+    board.until(500)
+    (incident,) = [told for told in board.incidents if one.key in told.leases]
+    assert incident.leases == (one.key,)
+    assert after(renewed + 240) <= incident.began <= after(renewed + 241)
+    assert (incident.cause, incident.confidence) == (Cause.UNWATCHED, Confidence.POSSIBLE)
+    outages = [told for told in board.incidents if told.cause is Cause.API_OUTAGE]
+    assert all(told.ended is not None and told.ended < after(100) for told in outages)
 
 
 async def test_nodes_that_fall_silent_together_while_others_go_on_did_not_die() -> None:

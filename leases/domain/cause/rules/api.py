@@ -79,10 +79,9 @@ def _came_late_after(scene: Scene, quiet: list[Silence]) -> Verdict | None:
         and one.of_the_api
         and (one.until - one.since).total_seconds() >= OUTAGE
     ]
-    late = max(STILL_LATE, timedelta(seconds=2 * episode.duration))
     for since, until in gone:
         due_in_it = plus(since, -due) <= episode.lost_at < until
-        if due_in_it and since < episode.at <= plus(until, late):
+        if due_in_it and since < episode.at <= plus(until, STILL_LATE):
             verdict = _outage(scene, (until - since).total_seconds(), broken=False)
             text = f"the renewal that was due fell into it; it ended at {clock(until)}"
             fact = seen(Source.LEASES, text)
