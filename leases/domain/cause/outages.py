@@ -138,8 +138,9 @@ def _goes_on(before: Break, gap: Break) -> bool:
 
 
 def _is_near(one: Judged, gap: Break) -> bool:
-    """Whether trouble of the API belongs to that outage."""
-    if gap.since == EARLIEST:
+    """Whether trouble of the API belongs to that outage, and to none of its own."""
+    own = one.gap is not None and one.gap.of_all and not _goes_on(gap, one.gap)
+    if gap.since == EARLIEST or (own and one.gap is not gap):
         return False
     return gap.since - API_GAP <= one.at and (gap.until is None or one.at <= gap.until + API_GAP)
 

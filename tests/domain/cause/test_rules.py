@@ -337,6 +337,19 @@ def test_a_stop_was_planned_and_overran_if_nobody_held_it_for_too_long(
     assert incident.shown is (standing is Standing.OVERRAN)
 
 
+@pytest.mark.parametrize("behind", [True, False])
+def test_a_renewal_that_came_late_once_is_no_wrong_clock(*, behind: bool) -> None:
+    renewals = [
+        (seen, lease(OLD, renewed=seen - 7.5 * (behind or seen == 16), duration=6, version=n))
+        for n, seen in enumerate((2.0, 4.0, 6.0, 16.0), start=2)
+    ]
+    taken = lease(OLD_TOO, renewed=16.1, acquired=16.1, duration=6, transitions=1, version=9)
+    clues = _clues(lease(OLD, renewed=-7.5 * behind, duration=6), *renewals, (16.1, taken))
+    assert clues[-1].change.change == "replaced"
+    told = [cause for cause, _, _ in _told(clues)]
+    assert (Cause.CLOCK_SKEW in told) is behind
+
+
 def test_a_stop_that_nobody_follows_overruns_while_it_goes_on() -> None:
     released = lease("", renewed=4, acquired=4, duration=1, version=2)
     book = _book(_clues(lease(OLD), (4, released)))

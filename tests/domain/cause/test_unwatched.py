@@ -28,6 +28,13 @@ def across(board: Board, since: float) -> list[Incident]:
 
 def restarted(pause: float, *, hosted: bool, stop: float = 60.0) -> Board:
     """A board and its whole cluster stop for so long, and start again."""
+    board = stopped_for(pause, hosted=hosted, stop=stop)
+    board.until(stop + pause + 200)
+    board.stop()
+    return board
+
+
+def stopped_for(pause: float, *, hosted: bool = True, stop: float = 60.0) -> Board:
     cluster = Cluster()
     before = watching(cluster, stop, hosted=hosted)
     before.stop()
@@ -35,8 +42,6 @@ def restarted(pause: float, *, hosted: bool, stop: float = 60.0) -> Board:
     board = Board(cluster, stop + pause, hosted=hosted, earlier=before)
     board.connect()
     cluster.back(stop + pause)
-    board.until(stop + pause + 200)
-    board.stop()
     return board
 
 
@@ -286,6 +291,22 @@ async def test_who_had_time_to_renew_after_an_outage_is_not_its_victim(*, anew: 
     assert (incident.cause, incident.confidence) == (Cause.UNWATCHED, Confidence.POSSIBLE)
     outages = [told for told in board.incidents if told.cause is Cause.API_OUTAGE]
     assert all(told.ended is not None and told.ended < after(100) for told in outages)
+
+
+async def test_two_pauses_within_a_minute_are_two_incidents() -> None:
+    board = stopped_for(20.0)
+    board.until(110)
+    board.cluster.off()
+    board.stands_still(20.0)
+    board.cluster.back(board.now, takers=False)
+    board.until(board.now + 200)
+    board.stop()
+    stopped, stood = sorted(board.incidents, key=lambda one: one.began)
+    assert "Leaseboard and its Lease API were stopped from 12:01:00 to " in stopped.sentence
+    assert "Leaseboard and its Lease API stood still from 12:01:50 to " in stood.sentence
+    for incident, since, until in ((stopped, 58, 110), (stood, 110, 400)):
+        losses = [one for one in board.losses(since) if one.at < after(until)]
+        assert len(incident.members) == len(losses) > 0
 
 
 async def test_nodes_that_fall_silent_together_while_others_go_on_did_not_die() -> None:

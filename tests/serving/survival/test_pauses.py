@@ -35,10 +35,12 @@ class Holders:
     def _holder(self, name: str) -> str:
         return f"{name}-6bcjktn59v-x2x4{'bcd'[self._life]}"
 
-    def renew(self, rounds: int) -> None:
+    def renew(self, rounds: int) -> str:
+        """Returns when the last one renewed."""
         for _ in range(rounds):
             for name in NAMES:
-                self._api.patch(name, renewTime=timestamp())
+                self._api.patch(name, renewTime=(now := timestamp()))
+        return now
 
     def live_again(self, api: LeaseApi) -> None:
         self._api = api
@@ -72,6 +74,10 @@ def second_board(data: Path, api: LeaseApi) -> Server:
 
 def _all_are_known(opener: Opener, server: Server, cluster: str) -> bool:
     return len(items(opener, server, "history", cluster)) == len(NAMES)
+
+
+def _has_seen(renewed: str, opener: Opener, server: Server, cluster: str) -> bool:
+    return renewed in {one["renew_time"] for one in items(opener, server, "leases", cluster)}
 
 
 def told_of_all(opener: Opener, server: Server, cluster: str) -> list[dict[str, Any]]:
@@ -115,7 +121,9 @@ def test_one_incident_spans_a_pause_of_everything(
     holders = Holders(api)
     for board in boards:
         wait_for(partial(_all_are_known, *board), what="Leases")
-    holders.renew(ROUNDS)
+    last = holders.renew(ROUNDS)
+    for board in boards:
+        wait_for(partial(_has_seen, last, *board), what="the last renewal")
     stopped = datetime.fromisoformat(timestamp())
     server.process.send_signal(getattr(signal, name))
     try:

@@ -174,6 +174,8 @@ def wrong_clock(scene: Scene) -> Verdict | None:
     if quiet > max(3 * episode.rhythm, 0.7 * seconds) or change.inferred:
         return None
     behind = (first.observed_at - claimed).total_seconds()
+    usual = first.skew_seconds
+    behind = behind if usual is None else min(behind, usual)  # one may only have come late
     taker = written.spec.acquire_time or written.spec.renew_time
     ahead = 0.0 if taker is None else (taker - change.at).total_seconds()
     if taker is None or taker < after(claimed, seconds) or max(behind, ahead) < WRONG_CLOCK:
