@@ -207,6 +207,10 @@ def is_time_of_day(text: str) -> bool:
     return _TIME_OF_DAY.fullmatch(text.strip()) is not None
 
 
+def _is_dateless(text: str) -> bool:
+    return is_time_of_day(text) or _LENGTH.fullmatch(text.strip()) is not None
+
+
 def _last_time_of_day(text: str, name: str, latest: datetime) -> datetime:
     padded = text if text[2] == ":" else f"0{text}"
     try:
@@ -283,18 +287,22 @@ class UrlState:
         """Raises BadFilter. `usual` are defaults of this request alone.
 
         A time of day means the last one before now, or before an `until` with a date; a filter
-        without moments needs no `now`. A time of day as `until` that only comes after `since` and
-        now ends now.
+        without moments needs no `now`. A length as `until` counts from `since`. An `until` without
+        a date that only comes after `since` and now ends now.
         """
         found: dict[str, Any] = {}
         empty = cls(**usual)
-        has_date = not is_time_of_day(cls._typed_end(query))
+        has_date = not _is_dateless(cls._typed_end(query))
         for field in sorted(cls.PARAMETERS, key=lambda field: _READ_ORDER.get(field, 0)):
             latest = (found.get("until") if has_date else None) or now
             found[field] = cls.PARAMETERS[field].read(query, getattr(empty, field), latest, now)
         since, until = found.get("since"), found.get("until")
-        if now and not has_date and since and since < now and until <= since:
-            found["until"] = now
+        if now and not has_date and since and since < now:
+            length = read_length(cls._typed_end(query), "")
+            if length is not None:
+                found["until"] = min(now, since + length)
+            elif until <= since:
+                found["until"] = now
         state = cls(**usual | found)
         state.check()
         return state
@@ -307,8 +315,9 @@ class UrlState:
     def ends_early(self, query: QueryDict, now: datetime) -> str:
         """Say that the end that was typed is still to come, or ""."""
         typed = self._typed_end(query)
-        is_early = is_time_of_day(typed) and getattr(self, "until", None) == now
-        return f"{typed} is still to come: this ends now." if is_early else ""
+        is_early = _is_dateless(typed) and getattr(self, "until", None) == now
+        said = "is still to come" if is_time_of_day(typed) else "is not over yet"
+        return f"{typed} {said}: this ends now." if is_early else ""
 
     def check(self) -> None:
         """Raises BadFilter if the values do not fit each other."""

@@ -11,6 +11,11 @@ from django.http import QueryDict
 
 from dashboard.forms.fields import MomentField
 from dashboard.lists.url_parameters import BadFilter
+from dashboard.pages.audit import AuditList
+from dashboard.pages.incidents.list import IncidentFilter
+from dashboard.pages.lease.past_terms import LeaseStretch
+from dashboard.pages.security_log import SecurityList
+from dashboard.parts.page_links import HistoryState
 from dashboard.parts.time_range import StretchFilter, read_typed_time
 from leases.models import ApiToken, QuietTime, WallLink
 from tests.support.board import KEY, a_lease, fill
@@ -75,9 +80,54 @@ def test_every_filter_reads_the_same(path, lists, board, admin):
         assert admin.get(f"/c/a/{path}&format=json").status_code == 200
 
 
-def test_a_length_ends_now_whatever_the_end_of_a_stretch_is():
-    read = StretchFilter.read(QueryDict("from=2+h&to=1+h"), NOW)
-    assert (read.since, read.until) == (NOW - timedelta(hours=2), NOW - timedelta(hours=1))
+@pytest.mark.parametrize(
+    ("now", "typed", "since", "until"),
+    [
+        ("2026-11-20T15:30", "13:50 for+90+min", "2026-11-20T13:50", "2026-11-20T15:20"),
+        ("2026-11-20T15:00", "13:50 for+90+min", "2026-11-20T13:50", "2026-11-20T15:00"),
+        ("2026-11-20T00:30", "23:00 90+min", "2026-11-19T23:00", "2026-11-20T00:30"),
+        ("2026-11-20T12:00", "3+h 30+min", "2026-11-20T09:00", "2026-11-20T09:30"),
+        ("2026-11-20T12:00", "2026-11-18T13:50Z 1+h", "2026-11-18T13:50", "2026-11-18T14:50"),
+    ],
+)
+def test_a_length_as_the_end_counts_from_the_beginning(now, typed, since, until):
+    first, last = typed.split()
+    at = datetime.fromisoformat(f"{now}+00:00")
+    filters = ((StretchFilter, "from", "to"), (IncidentFilter, "from", "to"),
+               (HistoryState, "since", "until"), (AuditList, "since", "until"),
+               (SecurityList, "since", "until"), (LeaseStretch, "from", "to"))  # fmt: skip
+    for one, begins, ends in filters:
+        read = one.read(QueryDict(f"{begins}={first}&{ends}={last}"), at)
+        assert f"{read.since:%Y-%m-%dT%H:%M} {read.until:%Y-%m-%dT%H:%M}" == f"{since} {until}", one
+
+
+def test_a_length_as_the_end_alone_is_so_long_ago():
+    read = HistoryState.read(QueryDict("until=30+min"), NOW)
+    assert read.until == NOW - timedelta(minutes=30)
+
+
+def test_an_end_without_length_or_too_far_is_refused():
+    for typed, said in (("0+s", "to must be later"), ("99999+d", "to cannot be '99999 d'")):
+        with pytest.raises(BadFilter, match=said):
+            StretchFilter.read(QueryDict(f"from=13:50&to={typed}"), NOW)
+
+
+def test_filters_and_mutes_read_the_same_stretch(board, admin):
+    now = datetime.now(UTC)
+    begins = now - timedelta(minutes=30)
+    to_row(a_change(1, at=now - timedelta(minutes=10))).save()
+    typed = {"since": f"{begins:%H:%M}", "until": "for 90 min"}
+    admin.post("/notifications/quiet/", {"cluster": "", "lease": "", "reason": "x"} | typed)
+    mute = QuietTime.objects.latest("pk")
+    page = admin.get("/c/a/history/", typed)
+    read = HistoryState.read(page.wsgi_request.GET, now)
+    assert (read.since, read.until) == (mute.since, now)
+    assert mute.until == mute.since + timedelta(minutes=90)
+    assert "for 90 min is not over yet: this ends now." in page.content.decode()
+    assert admin.get("/c/a/history/", typed | {"format": "json"}).json()["total"] == 1
+    later = typed | {"until": "for 25 min", "format": "csv"}
+    rows = b"".join(admin.get("/c/a/history/", later)).decode().splitlines()
+    assert len(rows) == 2, "the change of 20 min after the beginning"
 
 
 @pytest.mark.parametrize(
