@@ -19,7 +19,7 @@ import msgspec
 from dashboard import clock
 from dashboard.watched_cluster import NodeBook
 from leases.domain.cause.node_groups import OF_A_CROWD
-from leases.domain.change import Change, identity
+from leases.domain.change import Change, ChangeType, identity
 from leases.domain.figures import Flapping, flapping
 from leases.domain.incident import Cause, Incident, Unlisted
 from leases.domain.lease import ObjectName
@@ -28,7 +28,7 @@ from leases.history.deliveries import FailingReceiver
 from leases.history.outbox import Care
 from leases.history.refused_rows import RefusedValue
 from leases.tracking.store import Store
-from leases.tracking.tracked_lease import Tracked
+from leases.tracking.tracked_lease import Tracked, Update
 
 KEPT = 256
 MAX_NAMED = 50  # Leases of one move; more of them may concern any list
@@ -45,6 +45,14 @@ class Move(msgspec.Struct, frozen=True, kw_only=True):
     keys: Collection[ObjectName] | None  # None: too many to name
     created: Collection[ObjectName]
     incidents: bool
+
+
+def created_in(update: Update) -> set[ObjectName]:
+    return {
+        ObjectName(change.namespace, change.name)
+        for change in update.changes
+        if change.change is ChangeType.CREATED
+    }
 
 
 class MoveLog:

@@ -10,7 +10,7 @@ from django.core.exceptions import SuspiciousOperation
 from django.http import QueryDict
 
 from dashboard import clock
-from dashboard.feed import ClusterFeed, Flappers, Move, flapping_of
+from dashboard.feed import ClusterFeed, Flappers, Move, created_in, flapping_of
 from dashboard.lists.url_parameters import BadFilter
 from dashboard.live import shared_drawings
 from dashboard.live.messages import Counts, Figures, Show, connection_item, read_name
@@ -118,7 +118,7 @@ MAX_COUNTED = 1000
 
 class Elsewhere:
     """The Leases in trouble that one page does not show; `may_differ`: a Lease may have joined or
-    left the list unseen.
+    left the list unseen; `recount`: the list may have more or fewer of them than it says.
     """
 
     def __init__(self, query: str | None, activity: Activity) -> None:
@@ -126,17 +126,23 @@ class Elsewhere:
         self._now = datetime.fromtimestamp(0, UTC)
         wanted = _read(query)
         self._wants = None if wanted is None else wants(wanted, self._flaps)
-        self._chooses = wanted is not None and wanted.chooses
-        self.may_differ = False
+        self._wanted = wanted or LeaseFilter()
+        self._chooses = self._wanted.chooses
+        self.may_differ = self.recount = False
         self._found: set[ObjectName] = set()
         self._reported = 0
 
-    def notice(self, update: Update, store: Store, shown: Container[ObjectName]) -> None:
+    def notice(self, update: Update, store: Store, shown: Collection[ObjectName]) -> None:
         """Count what changed; on a page without rows, every Lease of its list."""
         if self._wants is None:
             return
         self._now = update.now
+        created = created_in(update)
+        moved = (*update.redraw, *update.removed)
+        self.recount |= self._recounts(moved if self._chooses else (*created, *update.removed))
         self.may_differ |= update.listed
+        if len(shown) < self._wanted.limit:
+            self.may_differ |= any(self._joined(key, store, shown) for key in created)
         for key in update.redraw:
             if key in shown or (len(self._found) >= MAX_COUNTED and key not in self._found):
                 continue
@@ -154,11 +160,32 @@ class Elsewhere:
         if self._wants is None:
             return
         self._now = clock.now()
+        self.recount = any(
+            move.keys is None
+            or self._recounts(
+                [
+                    key
+                    for key in move.keys
+                    if self._chooses or key in move.created or store.get(key) is None
+                ]
+            )
+            for move in moves or ()
+        )
         self.may_differ = moves is None or any(
             move.keys is None
             or any(self._joined_or_left(key, move, store, shown) for key in move.keys)
             for move in moves
         )
+
+    def _recounts(self, moved: Iterable[ObjectName]) -> bool:
+        """Whether one of these may count in the list now, or may have before: a Lease that moved
+        had an unknown holder and labels.
+        """
+        return any(self._wanted.namespace in ("", key.namespace) for key in moved)
+
+    def _joined(self, key: ObjectName, store: Store, shown: Container[ObjectName]) -> bool:
+        known = store.get(key)
+        return key not in shown and known is not None and bool(self._wants and self._wants(known))
 
     def _joined_or_left(
         self, key: ObjectName, move: Move, store: Store, shown: Container[ObjectName]
@@ -442,6 +469,8 @@ class PageReader:
             aside["elsewhere"] = news
         if self._elsewhere.may_differ:
             aside["list"], self._elsewhere.may_differ = True, False
+        if self._elsewhere.recount:
+            aside["recount"], self._elsewhere.recount = True, False
         counts = self._hub.counts(now)
         if counts is not self._counts:
             aside["counts"] = {k: n for k, n in counts.items() if self._counts.get(k) != n}

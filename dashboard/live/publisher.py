@@ -12,6 +12,7 @@ from datetime import datetime
 
 from dashboard import clock
 from dashboard.access.known_rights import Right, TokenRight, UserRight
+from dashboard.feed import created_in
 from dashboard.live import messages
 from dashboard.live.page_reader import HubView, PageReader
 from dashboard.live.shared_drawings import ClusterMenu, SharedRegions
@@ -19,7 +20,6 @@ from dashboard.pages.nodes import NodeGrid, grids_of
 from dashboard.watched_cluster import ByCluster
 from leases.domain.change import Change, ChangeType
 from leases.domain.incident import Incident
-from leases.domain.lease import ObjectName
 from leases.domain.steady_clock import Jump
 from leases.domain.watched_times import Missing
 from leases.tracking.store import Store
@@ -71,14 +71,6 @@ LATECOMERS = 40  # ticks from the drawing of a page to its socket, at most
 def _first_sight(change: Change) -> bool:
     """Whether a list found the Lease: `created` then lies in the past, in its place in history."""
     return change.inferred and change.change is ChangeType.CREATED
-
-
-def _created(update: Update) -> set[ObjectName]:
-    return {
-        ObjectName(change.namespace, change.name)
-        for change in update.changes
-        if change.change is ChangeType.CREATED
-    }
 
 
 class FeedReader:
@@ -138,7 +130,7 @@ class ClusterHub(HubView):
                 seq=seq,
                 turn=self.incident_turn,
                 keys=(*update.redraw, *update.removed),
-                created=_created(update),
+                created=created_in(update),
             )
         if update.redraw or update.removed or update.listed or update.connection:
             self.shared.moved()

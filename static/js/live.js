@@ -64,6 +64,7 @@ export function startLive(url, tell, { drawn = () => {} } = {}) {
     offer(frame);
     if (frame.renewed || frame.html?.lease) refetch("renewed");
     if (frame.gone) refetch("gone");
+    if (frame.recount) refetch("recount");
     if (frame.counts || (frame.html?.row && answered)) refetch("counts");
     if (frame.explained) explainLines(frame.explained);
     if (frame.incidents) refetch("incidents");

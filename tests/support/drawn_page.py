@@ -41,6 +41,7 @@ def fetched(html: str, frame: dict[str, Any]) -> set[str]:
         "renewed": "renewed" in frame or "lease" in frame.get("html", {}),
         "gone": "gone" in frame,
         "counts": "counts" in frame,
+        "recount": "recount" in frame,
         "incidents": "incidents" in frame,
     }
     told = {cause for cause, is_told in causes.items() if is_told}

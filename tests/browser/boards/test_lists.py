@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 from playwright.sync_api import Page, Route, expect
 
 from tests.browser.boards.conftest import names, visit
 from tests.browser.visits import Visits, reload_until
-from tests.support.api_client import LeaseApi
+from tests.support.api_client import LeaseApi, leases, timestamp
 from tests.support.processes import Server, wait_for
 
 ROW = 'tr[data-key="default/{}"]'
@@ -263,6 +264,53 @@ def test_trouble_outside_the_page_is_offered_and_moves_no_row(
     expect(page.locator("tbody tr").first).to_contain_text("Expired")
     api.delete("web-4")
     expect(page.locator(ROW.format("web-4"))).to_contain_class("is-deleted")
+
+
+COUNTED = leases("kube-system")
+
+
+def make_counted(api: LeaseApi, number: int, **more: Any) -> None:
+    now = timestamp()
+    spec = {"holderIdentity": "one", "acquireTime": now, "renewTime": now, "leaseTransitions": 0}
+    spec |= {"leaseDurationSeconds": 3600} | more
+    api.send("POST", COUNTED, {"metadata": {"name": f"few-{number}"}, "spec": spec})
+
+
+@pytest.mark.parametrize("filtered", ["", "namespace=kube-system", "holder=one&phase=held"])
+def test_the_counts_of_a_list_follow_what_is_made_and_deleted(
+    page: Page, server: Server, api: LeaseApi, filtered: str
+) -> None:
+    for number in range(3):
+        make_counted(api, number)
+    visit(page, server, f"leases/?{filtered}")
+    rows = page.locator('tr[data-key^="kube-system/few-"]')
+    reload_until(page, lambda: rows.count() == 3, what="the three")
+    total, phases = page.get_by_role("group", name="Kind"), page.locator("a.chip")
+    pager, bar = page.locator(".pager > span").first, page.locator("[data-elsewhere]")
+    first = int(re.search(r"\d+$", pager.inner_text())[0])  # type: ignore[index]
+
+    def expect_count(number: int) -> None:
+        expect(total).to_contain_text(re.compile(rf"^\s*All\s+{number}\b"))
+        expect(phases.filter(has_text="Held")).to_contain_text(str(number))
+        expect(pager).to_have_text(re.compile(rf"\b{number} of {number}$"))
+        if filtered:
+            expect(page.locator(".pager .needs-delete")).to_contain_text(f"all {number}…")
+
+    expect_count(first)
+    api.send("DELETE", f"{COUNTED}/few-0")
+    expect_count(first - 1)
+    make_counted(api, 3)
+    expect_count(first)
+    expect(bar).to_contain_text("This list may have changed")
+    make_counted(api, 4, leaseDurationSeconds=1)
+    expect(phases.filter(has_text="Expired")).to_contain_text("1")
+    for number in (1, 2, 3, 4):
+        api.send("DELETE", f"{COUNTED}/few-{number}")
+    if filtered:
+        expect(pager).to_have_count(0)
+        expect(total).to_contain_text(re.compile(r"^\s*All\s+0"))
+    else:
+        expect_count(first - 3)
 
 
 def test_grouping_is_part_of_the_url(page: Page, server: Server, api: LeaseApi) -> None:

@@ -18,7 +18,7 @@ from leases.domain.incident import Cause, Member
 from leases.domain.lease import ObjectName
 from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Update
-from leases.wire.watch_decoding import Listed
+from leases.wire.watch_decoding import Deleted, Listed
 from tests.live.page_reader.conftest import NOW, OTHER, write
 from tests.support.board import KEY, a_lease
 from tests.support.values.changes import a_change
@@ -203,3 +203,42 @@ def test_a_page_that_only_counts_changes_gets_no_lines_again(page, hub):
     member = Member(KEY, identity(hub.recent[-1][1]))
     hub.incidents_moved([open_incident(KEY, members=(member,))])
     assert "explained" not in page.frame(NOW)
+
+
+@pytest.mark.parametrize(
+    ("query", "moved", "made"),
+    [
+        ("", False, True),
+        ("?namespace=kube-system", True, True),
+        ("?namespace=other", False, False),
+        ("?holder=cp-2", True, True),
+        ("?sort=name", False, True),
+    ],
+)
+def test_a_list_counts_again_what_may_count_in_it(page, hub, query, moved, made):
+    """The numbers of a list without a filter follow all phases by themselves."""
+    page.show(Show({}, query=query))
+
+    def recounts() -> bool:
+        return "recount" in (page.frame(NOW) or {})
+
+    assert not recounts()
+    write(hub, seconds=1, version="2", key=OTHER, holder_identity="cp-2")
+    assert recounts() is moved
+    write(hub, seconds=2, version="3", key=OTHER, holder_identity="cp-2")
+    assert not recounts(), "only renewed"
+    write(hub, seconds=3, version="4", key=ObjectName("kube-system", "new"))
+    assert recounts() is made
+    hub.publish(
+        hub.store.apply(Deleted(a_lease(OTHER, version="5", now=NOW)), NOW + timedelta(seconds=4))
+    )
+    assert recounts() is made
+
+
+def test_a_list_counts_again_what_moved_since_it_was_drawn(hub):
+    for query, counts in (("?namespace=kube-system", True), ("?namespace=other", False)):
+        drawn = hub.moves.stamp
+        write(hub, seconds=1, version=f"2{counts}", key=OTHER, holder_identity=f"cp-{counts}")
+        late = PageReader(hub, Drawings())
+        late.show(Show({}, query=query, drawn=drawn))
+        assert late.frame(NOW).get("recount", False) is counts
