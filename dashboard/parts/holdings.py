@@ -88,6 +88,7 @@ class HolderSummary(msgspec.Struct, kw_only=True, gc=False):
     ended: list[EndedTerms]
     heartbeat: Tracked | None = None
     pods_hold: list[Tracked] = []  # of a node: what the Pods hold that are known to run there
+    pods_ended: list[EndedTerms] = []  # in the same Leases
 
     @property
     def takes_down(self) -> int:
@@ -100,7 +101,8 @@ class HolderSummary(msgspec.Struct, kw_only=True, gc=False):
 
     @property
     def terms(self) -> int:
-        return sum(ended.terms for ended in self.ended) + len(self.holds)
+        ended = sum(ended.terms for ended in (*self.ended, *self.pods_ended))
+        return ended + len(self.holds) + len(self.pods_hold)
 
 
 class Figures(msgspec.Struct, frozen=True, kw_only=True):
@@ -224,12 +226,18 @@ class Holdings:
         past = self._past.get(wanted.range, lambda: ended_terms(self._store.cluster, KINDS, since))
         held = self._held()
         holders = _grouped(held, past, wanted)
+        ended: dict[tuple[ObjectName, str | None], list[EndedTerms]] = {}
+        for one in past.ended:
+            ended.setdefault((one.key, one.holder), []).append(one)
         for name, all_held in self._on_nodes(pods).items():
             mine = [one for one in all_held if one.kind in (wanted.kinds or KINDS)]
             if mine and name not in holders and wanted.group == HOST:
                 holders[name] = HolderSummary(name=name, identities={}, holds=[], ended=[])
             if mine and name in holders:
                 holders[name].pods_hold = mine
+                holders[name].pods_ended = [
+                    before for one in mine for before in ended.get((one.key, one.holder), ())
+                ]
         for holder in holders.values():
             holder.heartbeat = heartbeat_of(self._store, holder.name)
         return _Grouped(holders, _figures(self._store, holders, held, past, wanted), past.since)

@@ -213,9 +213,8 @@ def _leases(
 
 
 def _is_of(identity: str, by_pod: Tracked | None, host: str) -> bool:
-    if by_pod is not None:
-        return identity == by_pod.holder
-    return holdings.host_of(identity) == host
+    by_its_pod = by_pod is not None and identity == by_pod.holder
+    return by_its_pod or holdings.host_of(identity) == host
 
 
 @require_safe

@@ -91,7 +91,8 @@ def drawn_leases(page: Iterable[holdings.HolderSummary]) -> list[ObjectName]:
     """The Leases whose terms are needed to draw these holders."""
     keys: dict[ObjectName, None] = {}
     for holder in page:
-        own = [*(tracked.key for tracked in holder.holds), *(ended.key for ended in holder.ended)]
+        now = (*holder.holds, *holder.pods_hold)
+        own = [*(tracked.key for tracked in now), *(ended.key for ended in holder.ended)]
         keys.update(dict.fromkeys(list(dict.fromkeys(own))[:LANES]))
     return list(keys)
 
@@ -109,7 +110,7 @@ def holder_rows(
     blind: Sequence[Span] = (),
 ) -> list[dict[str, Any]]:
     """Present one page; `held` counts all validly held Leases, `blind` is what nobody watched."""
-    terms = _terms(lives.values(), wanted.group, now)
+    terms = _terms(lives, page, wanted.group, now)
     rows = [
         _row(cluster, holder, terms.get(holder.name, []), wanted, held, scale, now, blind)
         for holder in page
@@ -130,13 +131,20 @@ def _by_pods(holder: holdings.HolderSummary, pods: holdings.PodsRead) -> str:
 
 
 def _terms(
-    lives: Iterable[Life], group: str, now: datetime
+    lives: Mapping[ObjectName, Life],
+    page: Iterable[holdings.HolderSummary],
+    group: str,
+    now: datetime,
 ) -> dict[str, list[tuple[datetime, datetime]]]:
+    """The terms of each holder; of a node also those of its Pods in what they hold now."""
+    nodes = {(one.key, one.holder): node.name for node in page for one in node.pods_hold}
     found: dict[str, list[tuple[datetime, datetime]]] = {}
-    for life in lives:
+    for key, life in lives.items():
         for term in life.terms:
             name = term.holder if group == holdings.IDENTITY else holdings.host_of(term.holder)
-            found.setdefault(name, []).append((term.since, term.until or now))
+            node = nodes.get((key, term.holder))
+            for one in dict.fromkeys(filter(None, (name, node))):
+                found.setdefault(one, []).append((term.since, term.until or now))
     return found
 
 

@@ -439,6 +439,30 @@ def test_what_its_pods_hold_stands_on_the_page_of_a_node(store, board, operator)
     assert (item["takes_down"], len(item["pods_hold"])) == (2, 1)
 
 
+@pytest.mark.parametrize("own", [True, False])
+def test_the_terms_of_the_pods_of_a_node_are_counted_with_its_own(store, board, operator, own):
+    """The tile, its picture, the list below, the row in Holders and JSON agree."""
+    watched()
+    of_it = {"name": "operator", "namespace": "keda"}
+    remember(ChangeType.ACQUIRED, minutes_ago=50, holder=POD, **of_it)
+    remember(ChangeType.RELEASED, minutes_ago=40, previous_holder=POD, **of_it)
+    remember(ChangeType.ACQUIRED, minutes_ago=20, holder=POD, **of_it)
+    if own:
+        remember(ChangeType.TAKEN_OVER, minutes_ago=60, holder="worker-1", **of_it)
+        remember(ChangeType.RELEASED, minutes_ago=55, previous_holder="worker-1", **of_it)
+    pods_run(board, operator="worker-1")
+    terms, length = (3, "35 m 0 s") if own else (2, "30 m 0 s")
+    response = operator.get("/c/a/holders/worker-1/")
+    shown = text_of(response)
+    assert re.search(rf"Terms, 24 h {terms} Held something for {length} of 24 h", shown)
+    rows = re.findall(r'<div role="cell" class="num">(\d+)</div>', response.content.decode())
+    assert sum(map(int, rows)) == terms
+    assert operator.get("/c/a/holders/worker-1/?format=json").json()["terms"] == terms
+    assert items(operator)["worker-1"]["terms"] == terms
+    row = operator.get("/c/a/holders/").content.decode().partition('data-holder="worker-1"')[2]
+    assert f'aria-label="Held something for {length} of 24 h' in row
+
+
 def test_a_node_that_holds_its_heartbeat_alone_has_a_page(store, operator):
     shown = text_of(operator.get("/c/a/holders/worker-2/"))
     assert "It holds nothing but its own heartbeat." in shown
