@@ -1,11 +1,12 @@
 """One field that finds Leases, holders, namespaces, pages and actions, also while one types.
 
 The names of a cluster are one text each, which C searches in milliseconds. The text is made once,
-then grows with what the feed reports; nothing walks all Leases for a keystroke.
+then grows with what the feed reports; nothing walks all Leases for a keystroke. It keeps the names
+of deleted Leases; history says of those that are found whether it knows them.
 """
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 from urllib.parse import urlencode
@@ -23,16 +24,20 @@ from dashboard.board import running_board
 from dashboard.feed import ClusterFeed
 from dashboard.lists.declaration import FoundRows, List
 from dashboard.lists.url_parameters import LIMIT, PAGE, ListFilter, Parameter
-from dashboard.parts.holdings import host_of
+from dashboard.parts.formatting import when
+from dashboard.parts.holdings import heartbeat_of, host_of
 from dashboard.parts.lease_row import UNKNOWN, lease_url, state_of
 from dashboard.parts.names import holder_view, shown_holder
 from dashboard.parts.page_links import holder_page
 from dashboard.parts.write_access import known_access
 from dashboard.watched_cluster import WatchedCluster
+from leases.domain.change import ChangeType
 from leases.domain.figures import SEVERITY
 from leases.domain.kind import NODE_LEASES, Kind
 from leases.domain.lease import ObjectName
 from leases.domain.phase import Phase
+from leases.domain.terms import PastPhase
+from leases.history.states_as_of import changes_before, newest_gone
 from leases.tracking.tracked_lease import Tracked
 
 SHOWN = {"lease": 8, "holder": 4, "namespace": 4, "page": 4, "action": 4}
@@ -45,6 +50,7 @@ MAX_LINES = 300  # that are compared for one word; of more, those that begin wit
 MAX_LINES_OF_WORDS = 1000  # with several words, of which most lines have only one
 MAX_WORDS = 4
 MAX_ADDED = 1000  # names; then the text is made again
+MAX_GONE = 2000  # deletions of each kind whose names are found
 COST = 10.0  # it is not made again for so many times as long as that took
 
 
@@ -162,10 +168,13 @@ class ClusterNames:
         keys = [one.lasting.key for one in every]
         names = [f"{key.namespace}/{key.name}" for key in keys if key.namespace != NODE_LEASES]
         names += [f"{NODE_LEASES}/{key.name}" for key in keys if key.namespace == NODE_LEASES]
+        there = set(names)
+        gone = [str(key) for key in newest_gone(self._feed.store.cluster, MAX_GONE)]
         self.identities = {}
         for one in [one for one in every if one.lasting.kind is not Kind.HEARTBEAT]:
             self._hold(one)
-        self.leases, self.holders = NameText(names), NameText(self.identities, mark="\n")
+        self.leases = NameText([*names, *(name for name in gone if name not in there)])
+        self.holders = NameText(self.identities, mark="\n")
         self._known, self._added, self._outdated = len(names), 0, False
         ended = time.monotonic()
         self._until = ended + COST * (ended - begun)
@@ -263,8 +272,10 @@ class Search(List[SearchFilter, FoundLine]):
         found += self._named("action", self._actions(names[here]), here.name)
         if self.wanted.words:
             for cluster, known in names.items():
-                found += self._leases(cluster, known, self.wanted.words)
-                found += self._holders(cluster, known)
+                lines = known.leases.find(self.wanted.words)
+                found += self._leases(cluster, lines)
+                found += self._deleted(cluster, lines)
+                found += self._holders(cluster, known, lines)
                 found += self._named("namespace", _namespaces(cluster), cluster.name)
         return self.cut(list(self._best(found)))
 
@@ -320,31 +331,62 @@ class Search(List[SearchFilter, FoundLine]):
             "phase": row.phase or None,
         }
 
-    def _leases(
-        self, cluster: WatchedCluster, names: ClusterNames, words: Sequence[str]
-    ) -> list[FoundLine]:
+    def _leases(self, cluster: WatchedCluster, lines: Mapping[str, int]) -> list[FoundLine]:
         """The best of them; of equals those in trouble first, and node heartbeats last."""
         ranked = []
-        for line, rank in names.leases.find(words).items():
-            tracked = cluster.store.get(ObjectName(*line.split("/", 1)))
+        for line, rank in lines.items():
+            tracked = cluster.store.get(_key(line))
             if tracked is not None:
                 beats = tracked.kind is Kind.HEARTBEAT
                 ranked.append((rank, beats, SEVERITY[tracked.phase], tracked.key, tracked))
         best = sorted(ranked, key=lambda one: one[:4])[: SHOWN["lease"]]
         return [_lease(cluster.name, tracked, rank) for rank, _, _, _, tracked in best]
 
-    def _holders(self, cluster: WatchedCluster, names: ClusterNames) -> list[FoundLine]:
-        found = sorted(names.holders.find(self.wanted.words).items(), key=lambda one: one[::-1])
+    def _deleted(self, cluster: WatchedCluster, lines: Mapping[str, int]) -> list[FoundLine]:
+        """The best of those that are no more, as history tells."""
+        best = sorted((rank, line) for line, rank in lines.items())
+        gone = [(rank, key) for rank, line in best if not cluster.store.get(key := _key(line))]
+        ranks = {key: rank for rank, key in gone[: SHOWN["lease"]]}
+        known = changes_before(cluster.name, list(ranks), self.now)
+        return [
+            FoundLine(
+                group="lease",
+                label=str(key),
+                detail=f"deleted {when(last.at, self.now)}",
+                url=lease_url(cluster.name, key),
+                cluster=cluster.name,
+                phase=PastPhase.DELETED,
+                rank=ranks[key],
+            )
+            for key, (*_, last) in known.items()
+            if last.change is ChangeType.DELETED
+        ]
+
+    def _holders(
+        self, cluster: WatchedCluster, names: ClusterNames, lines: Mapping[str, int]
+    ) -> list[FoundLine]:
+        """The best of them; of equals nodes last that may hold their own heartbeat alone."""
+        found = {
+            host: (rank, "")
+            for line, rank in names.holders.find(self.wanted.words).items()
+            if (host := names.identities.get(line))
+        }
+        for line, rank in lines.items():
+            namespace, host = line.split("/", 1)
+            is_node = namespace == NODE_LEASES and rank < BESIDE and host not in found
+            if is_node and heartbeat_of(cluster.store, host):
+                found[host] = rank, "node"
+        best = sorted(found.items(), key=lambda one: (*one[1], one[0]))
         return [
             FoundLine(
                 group="holder",
                 label=shown_holder(host),
+                detail=detail,
                 url=holder_page(cluster.name, host),
                 cluster=cluster.name,
                 rank=rank,
             )
-            for line, rank in found[: SHOWN["holder"]]
-            if (host := names.identities.get(line))
+            for host, (rank, detail) in best[: SHOWN["holder"]]
         ]
 
     def _named(self, group: str, lines: Iterable[Line], cluster: str = "") -> list[FoundLine]:
@@ -381,7 +423,8 @@ class Search(List[SearchFilter, FoundLine]):
             verbs = label.lower().split()
             rest = [word for word in self.wanted.words if not _is_verb(word, verbs)]
             named = bool(rest) and len(rest) < len(self.wanted.words)
-            typed = self._leases(cluster, names, rest)[:MOST_TYPED] if named else []
+            lines = names.leases.find(rest) if named else {}
+            typed = self._leases(cluster, lines)[:MOST_TYPED]
             for key in dict.fromkeys([self.wanted.lease, *(one.label for one in typed)]):
                 namespace, _, name = key.partition("/")
                 if self._may_write(namespace, verb) and cluster.store.get(
@@ -404,6 +447,10 @@ class Search(List[SearchFilter, FoundLine]):
 
 def _is_verb(word: str, verbs: Iterable[str]) -> bool:
     return len(word) >= FEWEST_LETTERS and any(verb.startswith(word) for verb in verbs)
+
+
+def _key(line: str) -> ObjectName:
+    return ObjectName(*line.split("/", 1))
 
 
 def _lease(cluster: str, tracked: Tracked, rank: int) -> FoundLine:

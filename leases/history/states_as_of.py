@@ -151,6 +151,19 @@ def gone_since(
     }
 
 
+def newest_gone(cluster: str, most: int) -> list[ObjectName]:
+    """Return names among the newest `most` deletions of each kind; one may be there again."""
+    newest = (
+        f"SELECT namespace, name FROM {by_index('change_by_kind')} "  # noqa: S608
+        f"WHERE cluster = %s AND kind = %s AND change = %s ORDER BY at DESC, id DESC LIMIT {most}"
+    )
+    found: dict[ObjectName, None] = {}
+    for kind in Kind:
+        rows = select(newest, [cluster, kind.value, ChangeType.DELETED.value])
+        found.update((ObjectName(*row), None) for row in rows)
+    return list(found)
+
+
 def changes_before(
     cluster: str, keys: Sequence[ObjectName], at: datetime
 ) -> dict[ObjectName, list[Change]]:

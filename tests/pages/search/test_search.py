@@ -7,17 +7,20 @@ from __future__ import annotations
 
 import html
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from dashboard.pages import search
 from dashboard.pages.search import NameText
+from leases.domain.change import ChangeType
 from leases.domain.lease import Lease, LeaseSpec, ObjectMeta, ObjectName
 from leases.tracking.store import Store
 from leases.wire.watch_decoding import Applied, Deleted
 from tests.pages.conftest import HTMX, text_of
 from tests.support.board import KEY, a_lease, fill
+from tests.support.values.change_rows import to_row
+from tests.support.values.changes import a_change
 
 pytestmark = pytest.mark.django_db
 
@@ -103,6 +106,38 @@ def test_what_comes_and_goes_later_is_found_and_not_found(many, board, operator,
         feed.publish(many.apply(event, datetime.now(UTC)))
         assert labels(operator, "later", group="lease") == there
     assert labels(operator, "newcomer", group="holder") == ["newcomer"]
+
+
+def test_a_node_is_found_as_a_holder_too(many, operator):
+    (one,) = found(operator, "node-7", group="holder")
+    assert (one["label"], one["detail"]) == (NODE, "node")
+    assert f"<h1>{NODE}</h1>" in text_of(operator.get(one["url"]))
+    assert labels(operator, "kube-node-lease", group="holder") == [], "not by the namespace"
+    fill(many, *(tracked.lease for tracked in many.snapshot()), a_lease(holder=f"{NODE}_7f3e"))
+    assert labels(operator, "node-7", group="holder") == [NODE], "once"
+
+
+def test_a_deleted_lease_is_found_while_history_knows_it(many, board, operator, monkeypatch):
+    ends = datetime.now(UTC)
+    for name, change, minutes in (
+        ("old-job", ChangeType.CREATED, 9), ("old-job", ChangeType.DELETED, 5),
+        ("kube-scheduler", ChangeType.DELETED, 5),
+        ("old-again", ChangeType.DELETED, 9), ("old-again", ChangeType.CREATED, 5),
+    ):  # fmt: skip
+        at = ends - timedelta(minutes=minutes)
+        to_row(a_change(minutes, change=change, at=at, namespace="apps", name=name)).save()
+    (one,) = found(operator, "old-", group="lease")
+    assert (one["label"], one["phase"]) == ("apps/old-job", "deleted")
+    assert one["detail"].startswith("deleted ")
+    page = operator.get(one["url"])
+    assert "old-job" in text_of(page), page.status_code
+    assert [one["phase"] for one in found(operator, "apps/kube-sched", group="lease")] == ["held"]
+    assert labels(operator, "delete old-job", group="action") == []
+    monkeypatch.setattr(search, "COST", 1e9)  # the names are not read again
+    key = ObjectName("apps", "scheduler-extender")
+    board.feeds["a"].publish(many.apply(Deleted(a_lease(key, version="201")), ends))
+    to_row(a_change(1, change=ChangeType.DELETED, at=ends, namespace="apps", name=key.name)).save()
+    assert labels(operator, "extender", group="lease") == [str(key)]
 
 
 def test_actions_are_offered_to_those_who_may_alone(many, board, operator, admin):
