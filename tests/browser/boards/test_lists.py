@@ -271,12 +271,17 @@ COUNTED = leases("kube-system")
 
 def make_counted(api: LeaseApi, number: int, **more: Any) -> None:
     now = timestamp()
-    spec = {"holderIdentity": "one", "acquireTime": now, "renewTime": now, "leaseTransitions": 0}
+    spec = {
+        "holderIdentity": "counter",
+        "acquireTime": now,
+        "renewTime": now,
+        "leaseTransitions": 0,
+    }
     spec |= {"leaseDurationSeconds": 3600} | more
     api.send("POST", COUNTED, {"metadata": {"name": f"few-{number}"}, "spec": spec})
 
 
-@pytest.mark.parametrize("filtered", ["", "namespace=kube-system", "holder=one&phase=held"])
+@pytest.mark.parametrize("filtered", ["", "namespace=kube-system", "holder=counter&phase=held"])
 def test_the_counts_of_a_list_follow_what_is_made_and_deleted(
     page: Page, server: Server, api: LeaseApi, filtered: str
 ) -> None:
