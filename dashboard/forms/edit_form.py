@@ -12,7 +12,7 @@ from dashboard.forms.admin_form import AdminForm
 from dashboard.parts.names import HolderView, shown_holder
 from leases.actions.write_lease import Refused
 from leases.domain import edit
-from leases.domain.lease import MAX_INT32, Lease, ObjectName
+from leases.domain.lease import Lease, ObjectName
 
 OF_A_NEW_ONE = ("holder_identity", "duration_seconds", "strategy", "preferred_holder")
 LOST = "The form no longer says which Lease it was drawn for. Open it again."
@@ -178,19 +178,7 @@ class EditForm(LeaseForm):
     duration_seconds = fields.DurationField(
         help_text="A dead holder is replaced after this long. Empty makes the Lease untimed."
     )
-    transitions = forms.IntegerField(
-        label="Transitions",
-        required=False,
-        min_value=0,
-        max_value=MAX_INT32,
-        widget=fields.WholeNumber(),
-        help_text="Number of changes of holder so far.",
-        error_messages={
-            "min_value": "The counter is 0 or more.",
-            "max_value": f"The counter is at most {MAX_INT32}.",
-            "invalid": "Write the counter as a whole number, such as 214.",
-        },
-    )
+    transitions = fields.CounterField(help_text="Number of changes of holder so far.")
     strategy = forms.CharField(
         label="Strategy",
         required=False,
@@ -310,7 +298,8 @@ class EditForm(LeaseForm):
         return [(label, str(self.data.get(name, "")) or "empty") for label, name in changed] + found
 
     def as_new(self) -> dict[str, str] | None:
-        typed = {name: str(self.data.get(name, "")) for name in OF_A_NEW_ONE if name in self.data}
+        names = [*OF_A_NEW_ONE, *filter(self.touched, ["transitions"])]  # it begins to count anew
+        typed = {name: str(self.data.get(name, "")) for name in names if name in self.data}
         pairs = {part: dict(self[part].value() or ()) for part in PAIRS}
         return {**(super().as_new() or {}), **typed, **pairs_as_text(pairs)}
 

@@ -140,6 +140,25 @@ class DurationField(forms.IntegerField):
         )
 
 
+class CounterField(forms.IntegerField):
+    """leaseTransitions."""
+
+    def __init__(self, *, help_text: str) -> None:
+        super().__init__(
+            label="Transitions",
+            required=False,
+            min_value=0,
+            max_value=MAX_INT32,
+            widget=WholeNumber(),
+            help_text=help_text,
+            error_messages={
+                "min_value": "The counter is 0 or more.",
+                "max_value": f"The counter is at most {MAX_INT32}.",
+                "invalid": "Write the counter as a whole number, such as 214.",
+            },
+        )
+
+
 class LeaseField(forms.CharField):
     """Its value is (namespace, name); both are empty for all Leases, the name for a namespace."""
 

@@ -359,11 +359,17 @@ class YamlForm(TermForm):
 
     def as_new(self) -> dict[str, str] | None:
         try:
-            typed = read_yaml(one_line_break(str(self.data.get("text", "")))).value
+            typed, shown = (
+                read_yaml(one_line_break(str(self.data.get(name, "")))).value
+                for name in ("text", "shown")
+            )
         except YamlProblem:
             return super().as_new()
         spec, metadata = _mapping(typed.get("spec")), _mapping(typed.get("metadata"))
         new = {name: str(spec.get(API_NAMES[name]) or "") for name in OF_A_NEW_ONE}
+        counter = spec.get(API_NAMES["transitions"])
+        if counter not in (None, _mapping(shown.get("spec")).get(API_NAMES["transitions"])):
+            new["transitions"] = str(counter)
         pairs = {
             part: {k: str(v) for k, v in _mapping(metadata.get(part)).items()} for part in PAIRS
         }

@@ -13,7 +13,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 
 from dashboard.forms.edit_form import MAX_TYPED_HOLDER, LeaseForm
-from dashboard.forms.fields import Area, DurationField, TextLine
+from dashboard.forms.fields import Area, CounterField, DurationField, TextLine
 from dashboard.forms.form_page import ActionPage, form_view
 from dashboard.forms.what_happens import of_create
 from dashboard.parts.lease_head import to_yaml, without_managed_fields
@@ -40,6 +40,7 @@ class CreateLeaseForm(LeaseForm):
         "name": "metadata.name",
         "holder_identity": "holderIdentity",
         "duration_seconds": "leaseDurationSeconds",
+        "transitions": "leaseTransitions",
         "strategy": "strategy",
         "preferred_holder": "preferredHolder",
         "labels": "metadata.labels",
@@ -53,6 +54,7 @@ class CreateLeaseForm(LeaseForm):
         "metadata.annotations": "annotations",
         "spec.holderIdentity": "holder_identity",
         "spec.leaseDurationSeconds": "duration_seconds",
+        "spec.leaseTransitions": "transitions",
         "spec.strategy": "strategy",
         "spec.strategy.strategy": "strategy",  # the API server names it so
         "spec.preferredHolder": "preferred_holder",
@@ -80,6 +82,7 @@ class CreateLeaseForm(LeaseForm):
         help_text="Whoever is named here must really run, or nobody acts until the Lease expires.",
     )
     duration_seconds = DurationField(initial=15, help_text="Empty: untimed, it never runs out.")
+    transitions = CounterField(help_text="Empty: it begins to count at 0 with its first holder.")
     strategy = forms.CharField(
         label="Strategy",
         required=False,
@@ -112,6 +115,7 @@ class CreateLeaseForm(LeaseForm):
         "name",
         "holder_identity",
         "duration_seconds",
+        "transitions",
         "strategy",
         "preferred_holder",
         "labels",
@@ -152,6 +156,7 @@ class CreateLeaseForm(LeaseForm):
             key=ObjectName(typed["namespace"], typed["name"]),
             holder=typed["holder_identity"],
             duration_seconds=typed["duration_seconds"],
+            transitions=typed["transitions"],
             strategy=typed["strategy"],
             preferred_holder=typed["preferred_holder"],
             labels=typed["labels"],

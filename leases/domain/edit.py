@@ -72,6 +72,7 @@ class NewLease(LeaseWrite, frozen=True, kw_only=True):
     key: ObjectName
     holder: str = ""
     duration_seconds: int | None = None
+    transitions: int | None = None
     strategy: str = ""
     preferred_holder: str = ""
     labels: Mapping[str, str] = {}
@@ -81,14 +82,16 @@ class NewLease(LeaseWrite, frozen=True, kw_only=True):
         """Return the object to send.
 
         As client-go creates it (leaderelection.go, tryAcquireOrRenew): a holder acquires and renews
-        now, and transitions start at 0. Nobody is written as "", never as null: a null holder
-        beside a live LeaseCandidate has crashed a kube-apiserver.
+        now, and transitions start at 0, or at the number that was typed. Nobody is written as "",
+        never as null: a null holder beside a live LeaseCandidate has crashed a kube-apiserver.
         """
         spec: dict[str, Any] = {"holderIdentity": self.holder}
         if self.duration_seconds is not None:
             spec["leaseDurationSeconds"] = self.duration_seconds
         if self.holder:
             spec |= {"acquireTime": stamp(now), "renewTime": stamp(now), "leaseTransitions": 0}
+        if self.transitions is not None:
+            spec["leaseTransitions"] = self.transitions
         optional = {"strategy": self.strategy, "preferredHolder": self.preferred_holder}
         spec |= {name: value for name, value in optional.items() if value}
         metadata: dict[str, Any] = {"namespace": self.key.namespace, "name": self.key.name}

@@ -34,6 +34,7 @@ TYPED = {
     "name": "ledger-writer",
     "holder_identity": "",
     "duration_seconds": "15",
+    "transitions": "",
     "strategy": "",
     "preferred_holder": "",
     "labels": "",

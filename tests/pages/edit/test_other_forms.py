@@ -278,6 +278,35 @@ async def test_a_form_of_a_lease_that_is_gone_keeps_what_was_typed_and_offers_to
     assert "The server would take this." in preview.content.decode()
 
 
+@pytest.mark.parametrize(
+    ("form", "typed", "counter"),
+    [("edit", "41", "41"), ("edit", None, None), ("edit/yaml", "41", "41"),
+     ("edit/yaml", None, None), ("edit", "0", "0"), ("edit/yaml", "0", "0")],
+)  # fmt: skip
+async def test_a_counter_that_was_typed_is_offered_for_the_new_lease(
+    cluster, admin, form, typed, counter
+):
+    """One that was not typed belonged to the Lease that is gone."""
+    data = await opened(admin, form)
+    if form == "edit":
+        data |= dict(as_typed(await cluster.client.get(KEY)).lists())
+    if typed is not None and form == "edit":
+        data["transitions"] = typed
+    elif typed is not None:
+        was = data["text"]
+        data["text"] = re.sub(r"leaseTransitions: \d+", f"leaseTransitions: {typed}", was)
+        assert data["text"] != was
+    await cluster.client.patch(KEY, {"metadata": {"finalizers": None}})
+    await cluster.client.delete(KEY)
+    answer = await admin.post(f"{PATH}{form}/", data | {"reason": "drill", "confirm": "yes"})
+    new = fields(answer.content.decode().partition('id="gone"')[2])
+    assert new.get("transitions") == counter
+    made = await admin.post("/c/a/leases/new/", new | {"once": "x", "confirm": "yes"})
+    assert made.status_code == 302, made.content.decode()[-3000:]
+    spec = (await cluster.client.raw_get(KEY))["spec"]
+    assert spec["leaseTransitions"] == int(counter or 0)
+
+
 async def test_a_form_of_a_lease_that_was_deleted_before_says_when_and_offers_to_create_it(
     cluster, admin
 ):
