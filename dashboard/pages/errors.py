@@ -18,6 +18,7 @@ from dashboard.access.known_rights import stands_in
 from dashboard.access.roles import active_admins
 from dashboard.log_lines import redact
 from dashboard.parts.page_context import THEMES
+from dashboard.parts.page_links import NotKnown
 from leases.history.database import AWAY, reach
 
 MAX_ADMINS = 5  # named to a person without a role
@@ -44,6 +45,10 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     if is_program(request):
         said = exception.args[0] if exception.args else ""
         return problem(404, said if isinstance(said, str) else "Check the address.")
+    if isinstance(exception, NotKnown):
+        return render(
+            request, "404.html", {"exception": str(exception), "more": exception}, status=404
+        )
     return page_not_found(request, exception)
 
 

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from urllib.parse import urlencode
 
 import msgspec
-from django.http import QueryDict
+from django.http import Http404, QueryDict
 from django.urls import reverse
 
 from dashboard.lists.url_parameters import (
@@ -125,6 +125,14 @@ def holder_url(
     if at is None and not in_leases:
         return holder_page(cluster, host)
     return _url("leases", cluster, {"holder": holder_parameter(host), "at": write_moment(at)})
+
+
+class NotKnown(Http404):
+    """What is not there, and a link to where more is known."""
+
+    def __init__(self, text: str, url: str, label: str) -> None:
+        super().__init__(text)
+        self.url, self.label = url, label
 
 
 def holder_page(cluster: str, host: str) -> str:

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 import msgspec
 from asgiref.sync import sync_to_async
-from django.http import Http404, HttpRequest, HttpResponseBase
+from django.http import HttpRequest, HttpResponseBase
 from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
@@ -27,8 +27,8 @@ from dashboard.parts.holder_place import SECONDS, place_view
 from dashboard.parts.incident_line import as_known, incident_line
 from dashboard.parts.key_figures import Kpi
 from dashboard.parts.lease_row import row_view
-from dashboard.parts.names import holder_view, shown_name
-from dashboard.parts.page_links import holder_page
+from dashboard.parts.names import holder_view, is_digest, part_of, shown_name
+from dashboard.parts.page_links import NotKnown, holder_page
 from dashboard.parts.time_range import RANGES, range_label
 from dashboard.watched_cluster import WatchedCluster
 from leases.domain.figures import Span
@@ -76,10 +76,13 @@ def _asked(cluster: WatchedCluster, named: str, wanted: HolderStretch) -> Asked:
     known = holdings.holdings_of(cluster.store)
     found, held = known.one(named, holdings.HolderFilter(range=wanted.range), now, cluster.pods)
     if found is None:
-        raise Http404(
+        text = (
             f"No Lease of {cluster.name} names {named} as its holder now, and none did in the "
             f"last {range_label(wanted.range)}. History knows older ones."
         )
+        part = "" if is_digest(named) else urlencode({"q": part_of(named)})
+        url = f"{reverse('history', args=[cluster.name])}?{part}".rstrip("?")
+        raise NotKnown(text, url, "Look in History")
     return Asked(cluster, found, wanted, held, now)
 
 

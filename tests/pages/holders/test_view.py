@@ -476,6 +476,16 @@ def test_a_name_that_no_path_bears_is_named_by_its_digest(store, operator):
     assert found == {("odd",), ("other",)}
 
 
+def test_an_unknown_holder_leads_to_its_history(store, operator):
+    remember(ChangeType.ACQUIRED, minutes_ago=60 * 24 * 40, holder="old-1")
+    page = operator.get("/c/a/holders/old-1/").content.decode()
+    assert 'href="/c/a/history/?q=old-1"' in page
+    assert "old-1" in text_of(operator.get("/c/a/history/?q=old-1"))
+    digest = f"sha256:{'0' * 64}"
+    page = operator.get(f"/c/a/holders/{digest}/").content.decode()
+    assert '<a class="btn" href="/c/a/history/">Look in History</a>' in page
+
+
 @pytest.mark.parametrize(
     ("path", "status", "says"),
     [
