@@ -50,6 +50,7 @@ class _Numbers:
         self.deadline = DEADLINE_SHARE * usual
         self.kind, self.phase = tracked.kind, tracked.phase
         self.outlook = forecast(tracked).outlook
+        self.was_renewed = _was_renewed(tracked)
 
     @property
     def overlap(self) -> str:
@@ -78,6 +79,8 @@ def of_release(tracked: Tracked, now: datetime) -> WhatHappens:
         return WhatHappens(title, (_first_to_look(known),))
     if known.phase is Phase.LATE:
         title = f"Silent for {age(known.silent)}: the holder may be gone, or slow"
+    elif not known.was_renewed:
+        title = _never_renewed(known.holder)
     elif known.is_elected:
         title = (
             f"Renewed {age(known.silent)} ago: the holder will probably take it back "
@@ -86,6 +89,16 @@ def of_release(tracked: Tracked, now: datetime) -> WhatHappens:
     else:
         title = f"{known.holder} may still rely on it"
     return WhatHappens(title, (*_still_looks(known), *_after_the_holder(known)), "late")
+
+
+def _was_renewed(tracked: Tracked) -> bool:
+    """Also before we saw it: a lock has the same moment in both fields, or never a renewTime."""
+    spec = tracked.lease.spec
+    return tracked.renewals_seen > 0 or spec.renew_time not in (None, spec.acquire_time)
+
+
+def _never_renewed(holder: str) -> str:
+    return f"Never renewed: {holder} may still rely on it"
 
 
 def of_hand_over(tracked: Tracked, to: str, now: datetime) -> WhatHappens:
@@ -283,6 +296,8 @@ def of_delete(tracked: Tracked, now: datetime) -> WhatHappens:
 
 def _headline_of_delete(tracked: Tracked, now: datetime) -> str:
     silent = (now - tracked.observed_at).total_seconds()
+    if tracked.phase in (Phase.HELD, Phase.UNTIMED) and not _was_renewed(tracked):
+        return _never_renewed(short(tracked.holder))
     if tracked.phase in (Phase.HELD, Phase.LATE):
         again = "make it anew" if tracked.kind is not Kind.LOCK else "go on as if it held it"
         return f"Renewed {age(silent)} ago: the holder will probably {again}"

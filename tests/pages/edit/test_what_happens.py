@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from dashboard.forms.what_happens import WhatHappens, of_edit, of_hand_over, of_release
+from dashboard.forms.what_happens import WhatHappens, of_delete, of_edit, of_hand_over, of_release
 from leases.domain.edit import FieldEdit
 from leases.domain.kind import Kind
 from leases.domain.phase import Phase
@@ -37,6 +37,15 @@ def test_a_live_holder_will_probably_take_it_back():
     assert "cp-1 stops at its renew deadline, 10 s by default" in said
     assert "two may act at once for up to 12 s" in said
     assert happens.phase == "late"
+
+
+@pytest.mark.parametrize("kind", [Kind.LOCK, Kind.ELECTION])
+@pytest.mark.parametrize("duration", [15, None])
+def test_release_and_delete_say_the_same_of_a_lease_that_was_never_renewed(kind, duration):
+    phase = Phase.HELD if duration else Phase.UNTIMED
+    known = tracked(kind=kind, age=5, held=5, duration=duration, phase=phase, renewals_seen=0)
+    titles = {act(known, NOW).title for act in (of_release, of_delete)}
+    assert titles == {"Never renewed: cp-1 may still rely on it"}
 
 
 def test_a_silent_holder_is_probably_gone():
