@@ -47,6 +47,7 @@ class Statistics(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     terms: int
     longest: float | None
+    longest_goes_on: bool  # at the end of the range
     median: float | None
     measured: int  # hand-overs with a length: none of it was unwatched, and the Lease was free
     handover_p50: float | None  # from the old holder's last renewal to the new one's first write
@@ -71,12 +72,15 @@ def statistics(
         for term in life.terms
         if term.since < until and (term.until is None or term.until > since)
     ]
-    lengths = [seconds for term in terms if (seconds := _length(term, until, held_for, blind))]
+    found = ((_length(term, until, held_for, blind), term.until is None) for term in terms)
+    known = [one for one in found if one[0]]
+    longest, goes_on = max(known, default=(None, False))
     times = _handover_times(life, since, until, blind)
     return Statistics(
         terms=len(terms),
-        longest=max(lengths, default=None),
-        median=median(lengths) if lengths else None,
+        longest=longest,
+        longest_goes_on=goes_on,
+        median=median(length for length, _ in known) if known else None,
         measured=len(times),
         handover_p50=percentile(times, 50),
         handover_p95=percentile(times, 95),

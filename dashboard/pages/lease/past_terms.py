@@ -170,7 +170,9 @@ def past_view(
         "room": 78 if len(ends) > CLOCK else 100,  # percent of the axis for the times before it
         "rows": tuple(rows[:TERMS]),
         "more": max(0, len(rows) - TERMS),
-        "figures": _figures(measured, past.totals, measures, whole=not blind) if measured else (),
+        "figures": _figures(measured, past.totals, measures, whole=not blind, live=end is None)
+        if measured
+        else (),
         "too_many": "" if past.statistics else _too_many(past.changes),
         "blind_for": age(blind) if blind else "",
     }
@@ -271,8 +273,14 @@ class Figure(NamedTuple):
 
 
 def _figures(
-    seen: Statistics, totals: Totals, measures: Mapping[str, Measure], *, whole: bool
+    seen: Statistics,
+    totals: Totals,
+    measures: Mapping[str, Measure],
+    *,
+    whole: bool,
+    live: bool,
 ) -> Sequence[Figure]:
+    """`live`: the range ends now."""
     share = percent(totals.gap_seconds, totals.watched_seconds)
     lost = age(totals.gap_seconds) if totals.gap_seconds else "never" if whole else "none seen"
     in_range = "in the range" if whole else "in the time watched"
@@ -280,9 +288,13 @@ def _figures(
     number, _, noun = counted(totals.handovers, "hand-over").partition(" ")
     unseen = NOT_WATCHED if seen.terms else "none"
     measured = f"{seen.measured:,} of" if seen.measured != totals.handovers else "of"
+    goes_on = "so far: it goes on" if live else "up to the end of the range"
+    ended = "it has ended" if seen.longest else ""
     return (
         Figure("Terms", thousands(seen.terms), "that went on in the range"),
-        Figure("Longest", _length(seen.longest, unseen), "so far, if it goes on"),
+        Figure(
+            "Longest", _length(seen.longest, unseen), goes_on if seen.longest_goes_on else ended
+        ),
         Figure("Median", _length(seen.median, unseen), "half of them were longer"),
         Figure(
             "Without a holder",

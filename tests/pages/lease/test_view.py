@@ -106,6 +106,17 @@ def test_the_past_adds_up(store, operator):
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("goes_on", [True, False])
+def test_the_longest_term_goes_on_or_has_ended(store, operator, goes_on):
+    watched()
+    remember(ChangeType.CREATED, 50, holder="cp-3")
+    remember(ChangeType.TAKEN_OVER, 45, holder="cp-2", previous_holder="cp-3")
+    if not goes_on:
+        remember(ChangeType.RELEASED, 15, previous_holder="cp-2")
+    shown = text_of(operator.get(HOUR))
+    assert ("so far: it goes on" in shown, "it has ended" in shown) == (goes_on, not goes_on)
+
+
 def test_the_lane_has_terms_gaps_marks_and_what_nobody_watched(store, operator):
     a_story()
     remember(ChangeType.RECONFIGURED, 5, holder="cp-1", fields=("leaseDurationSeconds",))
