@@ -358,7 +358,7 @@ def test_receiver(request: HttpRequest, number: int) -> HttpResponseBase:
     )
     queue_test(one.pk, message, now)
     _record(request, SecurityEvent.RECEIVER_TESTED, one)
-    messages.success(request, f"A test for {one.name!r} is queued. It is sent at once.")
+    messages.success(request, f"The newest test below says how it reached {one.name!r}.")
     return redirect(f"{request.path.rpartition('receivers/')[0]}log/?receiver={one.pk}")
 
 

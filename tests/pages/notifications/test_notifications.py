@@ -187,6 +187,16 @@ def test_the_log_looks_again_while_a_test_waits(browser):
     assert "hx-trigger" not in re.search(r'<section class="panel" id="messages".*?>', log)[0]
 
 
+def test_the_log_does_not_say_that_a_test_waits_which_was_sent(browser):
+    one = make(browser)
+    address = browser.post(f"{URL}{one.pk}/test/")["Location"]
+    [delivery] = claim("one", clock.now())
+    finish(delivery, "one", clock.now())
+    log = text_of(browser.get(address))
+    assert "queued" not in log
+    assert "The newest test below says how it reached" in log
+
+
 def test_a_mute_of_what_no_cluster_has_is_asked_back(board, browser, store):
     given = {"lease": "keda/x", "reason": "an upgrade"}
     page = browser.post("/notifications/quiet/", given | {"cluster": "a"})
