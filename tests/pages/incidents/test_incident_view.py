@@ -57,6 +57,7 @@ def test_the_page_tells_the_story_with_its_evidence(told, operator):
     assert "silent 1.0 s so far" in text
     html = text_of(answer)
     assert html.count('class="tl-row" data-lane=') == 3
+    assert re.search(r'fill="url\(#fog\)"[^<]*/></svg>nobody watched<', html), "the legend"
     assert 'href="/c/a/leases/keda/operator.keda.sh/"><code>' in html
     assert "from=2026-11-20T11%3A59%3A55Z&amp;to=2026-11-20T12%3A00%3A46" in html
 
