@@ -100,11 +100,11 @@ def cause_view(cause: Cause, confidence: Confidence) -> CauseView:
 
 
 def _cause_of(incident: Incident) -> CauseView:
-    """Its cause, in the words of the timeline where a form of ours did it."""
+    """Its cause, with the mark of the timeline where a form of ours did it."""
     view = cause_view(incident.cause, incident.confidence)
     if incident.writer != FORM_WRITER:
         return view
-    here = {"word": "edited here", "icon": "i-edit", "css": "edited"}
+    here = {"icon": "i-edit", "css": "edited"}
     return msgspec.structs.replace(view, meaning="A person wrote it through a form.", **here)
 
 

@@ -15,7 +15,7 @@ from leases.domain.figures import LONG_GAP_SECONDS, Span, held, watched_seconds,
 from leases.domain.terms import Gap, Life, Term
 
 WHOLLY = ((0.0, 100.0),)  # watched
-MARKS = {"edit": "edited here", "reconfigured": "reconfigured"}
+MARKS = {"edit": "by hand here", "reconfigured": "reconfigured"}
 _ENDED = {
     ChangeType.EXPIRED: "it expired",
     ChangeType.RELEASED: "released",

@@ -48,7 +48,8 @@ def test_the_incident_names_the_person_and_the_reason(released, operator):
     for path in ("/c/a/incidents/?show=all", "/c/a/incidents/by-form/"):
         said = words(operator.get(path))
         assert SAID in said
-        assert "Edited here" in said
+        assert "By hand" in said
+        assert "dited here" not in said, "the one cause has one name"
         assert "by olivia: drain of cp-1" in said
         assert "emptied holderIdentity" not in said
 

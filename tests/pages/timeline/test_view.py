@@ -176,7 +176,7 @@ def test_edits_and_reconfigurations_are_marked(operator, handed_over, remember, 
     lane = lane_of(operator.get(url(now)).content.decode())
     assert lane.count('class="ev ') == 2
     assert "reconfigured: leaseDurationSeconds, " in lane
-    assert "edited here, " in lane
+    assert "by hand here, " in lane
 
 
 def test_thousands_of_changes_become_bands_that_say_how_many(operator, store, now):
