@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import itertools
 import os
 import random
@@ -14,6 +15,7 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,30 +27,18 @@ from tests.support.programs.prepared import begin_with, prepared
 ROOT = Path(__file__).resolve().parents[2]
 LIMIT = 120.0  # seconds, for a machine with too much to do
 PORTS = range(10_240, 32_768)
-WORKERS = 16  # at most so many processes of a test run take ports side by side
+_ports = itertools.cycle(random.sample(PORTS, len(PORTS)))
+_claimed: deque[int] = deque(maxlen=100)  # locked as long as they are open
 T = TypeVar("T")
 StartedProcess = subprocess.Popen[bytes] | ForkedProcess
 forking: Forking | None = None  # set where tests run; a benchmark measures whole starts
 
 
-def _own_ports() -> Iterator[int]:
-    """The ports of this worker of the test run, in an order of its own.
-
-    Two workers that chose the same port before a server bound it would both find "their" server
-    ready, and one of them would have none.
-    """
-    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
-    own = PORTS[worker % WORKERS :: WORKERS]
-    return itertools.cycle(random.sample(own, len(own)))
-
-
-_ports = _own_ports()
-
-
 def free_port() -> int:
     """A port that nobody listens on, below those that Linux gives to outgoing connections.
 
-    A port of that range could be taken by any connection before the server binds it.
+    A port of that range could be taken by any connection before the server binds it. Two workers
+    that choose one port would both find "their" server ready, so each claims the port before.
     """
     for port in _ports:
         with socket.socket() as probe:
@@ -56,8 +46,25 @@ def free_port() -> int:
                 probe.bind(("127.0.0.1", port))
             except OSError:
                 continue
+        if _claim(port):
             return port
     raise AssertionError("no port is free on the loopback interface")
+
+
+def _claim(port: int) -> bool:
+    """Whether no other process of tests has chosen it lately."""
+    folder = Path(tempfile.gettempdir()) / "leaseboard-test-ports"
+    folder.mkdir(exist_ok=True)
+    claim = os.open(folder / str(port), os.O_CREAT | os.O_RDWR)
+    try:
+        fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(claim)
+        return False
+    if len(_claimed) == _claimed.maxlen:
+        os.close(_claimed[0])
+    _claimed.append(claim)
+    return True
 
 
 def wait_for(
