@@ -11,6 +11,7 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Container, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from operator import itemgetter
 from typing import Any, TypeVar
 
@@ -51,6 +52,7 @@ from leases.history.watched_spans import AROUND, pauses, spans_around
 HOUR = timedelta(hours=1)
 MAX_OF_LEASE = 2000  # changes that are kept of one Lease
 MAX_KEPT = 50_000  # changes that are kept of all Leases of a group of kinds
+TURNS = 16  # changes back to which a holder is looked for
 # They all expire when a network fails. That must not displace what is known of elections.
 _ONE_HOLDER = (Kind.HEARTBEAT, Kind.IDENTITY)
 
@@ -120,7 +122,8 @@ class _Group:
         old = 0
         while old < len(known) and known[old].at < oldest:
             old += 1
-        changes = (*known[max(old, len(known) + 1 - MAX_OF_LEASE) :], change)
+        one = _with_shared_holder(change, known)
+        changes = (*known[max(old, len(known) + 1 - MAX_OF_LEASE) :], one)
         self._changes[key] = changes
         self._kept += len(changes) - len(known)
         self._order.pop(key, None)
@@ -147,6 +150,15 @@ class _Group:
             key: tuple([msgspec.structs.replace(one, at=moved(one.at, by)) for one in changes])
             for key, changes in self._changes.items()
         }
+
+
+def _with_shared_holder(change: BriefChange, known: Sequence[BriefChange]) -> BriefChange:
+    """The same few holders take turns: keep the text of each once, and not once a change."""
+    holder = change.holder
+    for one in islice(reversed(known), TURNS):
+        if one.holder == holder:
+            return replace(change, holder=one.holder)
+    return change
 
 
 DAY = timedelta(days=1)

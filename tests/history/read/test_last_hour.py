@@ -76,6 +76,18 @@ def test_one_lease_cannot_fill_the_memory(monkeypatch):
     assert hour.of(KEY)[-1].at == NOW + timedelta(minutes=0.49)
 
 
+def test_the_text_of_a_holder_that_takes_its_turn_is_kept_once():
+    hour = LastHour()
+    for minute in range(30):
+        holder = "".join(("pod-", str(minute % 3)))  # as decoded: another text for each change
+        at = NOW + timedelta(minutes=minute)
+        hour.add(KEY, Kind.ELECTION, BriefChange(ChangeType.ACQUIRED, at, holder, 2.0), at)
+    kept = hour.of(KEY)
+    assert [one.holder for one in kept[:4]] == ["pod-0", "pod-1", "pod-2", "pod-0"]
+    assert (len(kept), len({id(one.holder) for one in kept})) == (30, 3)
+    assert {one.gap_seconds for one in kept} == {2.0}
+
+
 def test_all_leases_cannot_fill_the_memory_and_heartbeats_displace_no_election(monkeypatch):
     monkeypatch.setattr(activity, "MAX_KEPT", 100)
     hour = LastHour()
