@@ -68,6 +68,7 @@ INCIDENTS_PER_WRITE = 50
 SETTLED_PER_WRITE = 500
 MARKS_PER_WRITE = 500
 MAX_OWN = 10_000
+OVER = 1000  # that are over; no change of an older one becomes part of another incident
 SWEPT_AGAIN = timedelta(seconds=30)  # a change may be written after one that is newer
 COPIES_PER_WRITE = 2000  # changes read for the stories, unless one incident has more
 
@@ -103,6 +104,7 @@ class IncidentQueue:
             self._lost = True
             return
         self._lost = False
+        self._own.pop(incident.id, None)
         self._own[incident.id] = None
         if len(self._own) > MAX_OWN:
             del self._own[next(iter(self._own))]
@@ -147,6 +149,7 @@ class IncidentQueue:
         """Take what fits into one transaction; None: nothing waits."""
         self._sweeps = {number: one for number, one in self._sweeps.items() if not one.is_done}
         if not (self._reviewed or self._settled or self._marks or self._sweeps):
+            self._forget_own()
             return None
         taken: list[Reviewed] = []
         copies = 0
@@ -166,6 +169,13 @@ class IncidentQueue:
         sweep = None if self._marks else next(iter(self._sweeps.values()), None)
         own = frozenset(self._own)
         return IncidentBatch(self._cluster, tuple(taken), marks, own, sweep, settled)
+
+    def _forget_own(self) -> None:
+        """All is written: keep the ids of incidents that may change, and of the last others."""
+        if len(self._own) > len(self._known) + OVER:
+            over = [number for number in self._own if number not in self._known]
+            for number in over[:-OVER]:
+                del self._own[number]
 
 
 CHANGES_PER_WRITE = 500  # few enough that neither the event loop nor another writer waits long

@@ -288,6 +288,23 @@ def test_one_that_changed_and_settled_before_it_was_written_is_written_whole():
     assert len(batch.marks) == 4
 
 
+def test_of_incidents_that_are_over_the_newest_ids_are_known_and_all_while_they_wait(monkeypatch):
+    monkeypatch.setattr(write_queue, "OVER", 3)
+    queue = IncidentQueue("a")
+    queue.add(Reviewed(OPEN, T0))
+    over = [msgspec.structs.replace(SETTLED, id=f"over-{number}") for number in range(10)]
+    for one in over[:9]:
+        queue.add(Reviewed(one, T0))
+    assert len(queue.take().own) == 10
+    assert queue.take() is None
+    queue.add(Reviewed(over[6], LATER))
+    queue.add(Reviewed(over[9], LATER))
+    assert queue.take().own == {"one", "over-6", "over-7", "over-8", "over-9"}
+    assert queue.take() is None
+    queue.add(Reviewed(msgspec.structs.replace(OPEN, cause=Cause.DRAIN), LATER))
+    assert queue.take().own == {"one", "over-6", "over-8", "over-9"}
+
+
 async def test_an_incident_waits_for_the_changes_that_came_while_others_were_written(
     running, monkeypatch
 ):
