@@ -284,7 +284,7 @@ class Runtime:
         start("wall link use", self.link_use.run, effect="When wall links were used is not noted.")
         start("notifications", self.notifications.run, effect="Incidents are not notified.")
         effect = "Freed memory is not given back to the system."
-        start("memory", partial(give_memory_back, choose_memory()), effect=effect)
+        start("memory", partial(give_memory_back, trim_of_malloc()), effect=effect)
         effect = "The renewals of Leases are not noted for their charts."
         start("renewals", self._look, effect=effect)
         if self.secrets is not None:
@@ -415,18 +415,22 @@ logger = logging.getLogger(__name__)
 GIVE_BACK_SECONDS = 60.0
 # Of glibc's malloc.h. Left to itself it makes an arena for each thread, and puts ever larger pieces
 # into them: both leave gaps between what is in use, half a MiB a minute with some pages open.
-MALLOC_OPTIONS = {"M_MMAP_THRESHOLD": (-3, 128 * 1024), "M_ARENA_MAX": (-8, 2)}
+MALLOC_OPTIONS = {"M_MMAP_THRESHOLD": (-3, 128 * 1024), "M_ARENA_MAX": (-8, 1)}
 
 
-def choose_memory() -> Callable[[int], int] | None:
-    """Set how memory is got from the system. Returns what gives back what is free; other C
-    libraries than glibc have no such call."""
+def choose_memory() -> None:
+    """Set how memory is got from the system, before a thread starts: it keeps the arena that it
+    has. Other C libraries than glibc have no such options.
+    """
     library = ctypes.CDLL(None)
-    if not hasattr(library, "malloc_trim"):
-        return None
-    for option, value in MALLOC_OPTIONS.values():
-        library.mallopt(option, value)
-    trim: Callable[[int], int] = library.malloc_trim
+    if hasattr(library, "malloc_trim"):
+        for option, value in MALLOC_OPTIONS.values():
+            library.mallopt(option, value)
+
+
+def trim_of_malloc() -> Callable[[int], int] | None:
+    """Return what gives free memory back to the system, if the C library has it."""
+    trim: Callable[[int], int] | None = getattr(ctypes.CDLL(None), "malloc_trim", None)
     return trim
 
 
@@ -447,6 +451,7 @@ Send = Callable[[Message], Awaitable[None]]
 async def lifespan(_scope: Message, receive: Receive, send: Send) -> None:
     """Answer the server's two lifespan messages."""
     await receive()
+    choose_memory()
     bound_connections()
     try:
         await WorkerThreads("start", 1).run(check_database)

@@ -29,7 +29,7 @@ class Server:
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     found: list[str] = []
-    for name in ("bound_connections", "check_database", "close_connections"):
+    for name in ("choose_memory", "bound_connections", "check_database", "close_connections"):
         monkeypatch.setattr(runtime, name, lambda name=name: found.append(name))
     return found
 
@@ -47,8 +47,9 @@ async def test_the_lifespan_opens_the_pool_runs_and_closes_in_order(calls, monke
     server = Server(calls)
     await runtime.lifespan({}, server.receive, server.send)
     assert calls == [
-        "received", "bound_connections", "check_database", "launched", "lifespan.startup.complete",
-        "received", "stopped", "close_connections", "lifespan.shutdown.complete",
+        "received", "choose_memory", "bound_connections", "check_database", "launched",
+        "lifespan.startup.complete", "received", "stopped", "close_connections",
+        "lifespan.shutdown.complete",
     ]  # fmt: skip
 
 
@@ -63,7 +64,7 @@ async def test_a_start_that_fails_is_logged_and_ends_the_server(calls, monkeypat
     server = Server(calls)
     await runtime.lifespan({}, server.receive, server.send)
     assert calls == [
-        "received", "bound_connections", "check_database", "close_connections",
+        "received", "choose_memory", "bound_connections", "check_database", "close_connections",
         "lifespan.startup.failed",
     ]  # fmt: skip
     assert "Leaseboard cannot start" in caplog.text

@@ -89,6 +89,7 @@ class Command(RefusingCommand):
         )
 
     def handle(self, *, host: str, port: int | None, no_demo: bool, **options: Any) -> None:
+        runtime.choose_memory()
         port = pages_port(port)
         config: Config = settings.LEASEBOARD
         clusters = config.clusters

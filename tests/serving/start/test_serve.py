@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import platform
 import socket
 import sqlite3
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 from django.core.management import call_command
@@ -40,6 +42,29 @@ def test_the_printed_link_signs_in_once_and_the_demo_moves(tmp_path):
     kept = [path for path in server.data.iterdir() if path.is_file()]
     assert kept
     assert [path for path in kept if path.stat().st_mode & 0o077] == []
+
+
+ARENA = 64 << 20  # bytes that glibc reserves for one: some are in use, the others are not
+
+
+def arenas_of_threads(pid: int) -> int:
+    """How many there are beside the one heap of the process."""
+    lines = [line.split() for line in Path(f"/proc/{pid}/maps").read_text().splitlines()]
+    spans = [tuple(int(end, 16) for end in line[0].split("-")) for line in lines]
+    return sum(
+        spans[place][0] % ARENA == 0 and spans[place + 1][1] - spans[place][0] == ARENA
+        for place in range(len(lines) - 1)
+        if lines[place][1:] == ["rw-p", "00000000", "00:00", "0"] and lines[place + 1][1] == "---p"
+    )
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other C libraries have no arenas")
+def test_all_threads_share_one_heap(tmp_path):
+    with ended(Server(tmp_path / "data")) as server:
+        browser = signed_in(server)
+        wait_for(lambda: rows(browser, server, "embedded"), what="Leases on the page")
+        assert len(list(Path(f"/proc/{server.process.pid}/task").iterdir())) > 5
+        assert arenas_of_threads(server.process.pid) == 0
 
 
 @pytest.mark.parametrize(

@@ -117,7 +117,7 @@ def memory(_pad: int) -> int:
 
 
 patch("database", database.Reach, "look")
-runtime.choose_memory = lambda: memory
+runtime.trim_of_malloc = lambda: memory
 runtime.GIVE_BACK_SECONDS = 1.0
 patch("rights", rights_watch.RightsWatch, "check")
 patch("wall link use", links.LinkUse, "write")
