@@ -86,12 +86,12 @@ class WatchLog:
             waiting.append(closed)
 
 
-def save(cluster: str, process: str, spans: Iterable[watched_times.WatchedTime]) -> None:
-    """Store these spans. Runs in the caller's transaction."""
+def save(spans: Iterable[tuple[str, str, watched_times.WatchedTime]]) -> None:
+    """Store these spans, each with its cluster and process. Runs in the caller's transaction."""
     adapt = connection.ops.adapt_datetimefield_value
     rows = [
         (cluster, process, adapt(one.since), adapt(one.until), one.ended, to_stored(one.detail))
-        for one in spans
+        for cluster, process, one in spans
     ]
     execute_many(_UPSERT, rows)
 

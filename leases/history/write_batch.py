@@ -10,7 +10,7 @@ one: the same Lease came to the same holder within it.
 from collections.abc import Callable, Container, Iterable, Sequence
 from datetime import datetime
 from functools import cache, partial
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 from django.db import connection
@@ -28,12 +28,12 @@ from leases.models import LeaseRecord, WatchRecord
 
 _INSERT = "INSERT INTO leases_leaserecord (cluster, namespace, name, tracked)"
 _REPLACE = "ON CONFLICT (cluster, namespace, name) DO UPDATE SET tracked = excluded.tracked"
-_PROGRESS = (
-    "INSERT INTO leases_watchrecord (cluster, resource_version, watched_until) "
-    "VALUES (%s, %s, %s) ON CONFLICT (cluster) DO UPDATE SET "
+_INSERT_PROGRESS = "INSERT INTO leases_watchrecord (cluster, resource_version, watched_until)"
+_REPLACE_PROGRESS = (
+    "ON CONFLICT (cluster) DO UPDATE SET "
     "resource_version = excluded.resource_version, watched_until = excluded.watched_until"
 )
-_REACHED = "SELECT resource_version FROM leases_watchrecord WHERE cluster = %s"
+_REACHED = "SELECT cluster, resource_version FROM leases_watchrecord WHERE cluster IN ({})"
 _DELETE = "DELETE FROM leases_leaserecord WHERE cluster = %s AND namespace = %s AND name = %s"
 
 
@@ -53,16 +53,15 @@ def load(cluster: str) -> Checkpoint | None:
     return Checkpoint(some, watch.resource_version, watch.watched_until)
 
 
-def is_behind(cluster: str, resource_version: str | None) -> bool:
-    """Whether more of the cluster's watch is stored than up to this version."""
-    reached = select(_REACHED, [cluster])
-    return bool(reached) and number_of(resource_version) < number_of(reached[0][0])
+def reached(clusters: Sequence[str]) -> dict[str, str]:
+    """Return up to which version the watch of these clusters is stored."""
+    return dict(select(_REACHED.format(", ".join(["%s"] * len(clusters))), clusters))
 
 
-def save_states(cluster: str, records: Iterable[tuple[ObjectName, bytes | None]]) -> None:
-    """Store these states; None deletes a Lease. Runs in the caller's transaction."""
+def save_states(records: Iterable[tuple[str, ObjectName, bytes | None]]) -> None:
+    """Store these states by cluster; None deletes a Lease. Runs in the caller's transaction."""
     kept, gone = [], []
-    for key, record in records:
+    for cluster, key, record in records:
         if record is None:
             gone.append((cluster, key.namespace, key.name))
         else:
@@ -75,13 +74,6 @@ def forget_all_but(cluster: str, present: Container[ObjectName]) -> None:
     """Delete the states of all other Leases. Runs in the caller's transaction."""
     names = LeaseRecord.objects.filter(cluster=cluster).values_list("namespace", "name")
     execute_many(_DELETE, [(cluster, *name) for name in names if ObjectName(*name) not in present])
-
-
-def save_watch_progress(cluster: str, *, resource_version: str, watched_until: datetime) -> None:
-    """Store how far the watch of this cluster is written."""
-    until = connection.ops.adapt_datetimefield_value(watched_until)
-    with connection.cursor() as cursor:
-        cursor.execute(_PROGRESS, [cluster, resource_version, until])
 
 
 _SETS = ", ".join(f"{column} = excluded.{column}" for column in WRITTEN)
@@ -165,9 +157,6 @@ def _forget_conclusions(seen: Iterable[Change]) -> None:
         execute_many(_FORGET.format(", ".join(["%s"] * len(group))), windows)
 
 
-T = TypeVar("T")
-
-
 class Batch(msgspec.Struct, frozen=True):
     """Of one cluster, at one instant."""
 
@@ -184,8 +173,9 @@ class Batch(msgspec.Struct, frozen=True):
     present: frozenset[ObjectName] | None = None  # if set: delete the states of all other Leases
 
 
+Item = tuple[Batch, Any]
 # Writes all items of one kind.
-Write = Callable[[Batch, refused_rows.What, Sequence[Any], Callable[[Sequence[Any]], None]], None]
+Write = Callable[[refused_rows.What, Sequence[Item], Callable[[Sequence[Item]], None]], None]
 
 
 def write_what_fits(*batches: Batch) -> list[refused_rows.RefusedValue]:
@@ -202,13 +192,10 @@ def write_what_fits(*batches: Batch) -> list[refused_rows.RefusedValue]:
     refused: list[refused_rows.RefusedValue] = []
 
     def write(
-        batch: Batch,
-        what: refused_rows.What,
-        items: Sequence[T],
-        part: Callable[[Sequence[T]], None],
+        what: refused_rows.What, items: Sequence[Item], part: Callable[[Sequence[Item]], None]
     ) -> None:
         refused_rows.write_all_but_refused(
-            items, part, lambda item, error: refused.append(_refused(batch, what, item, error))
+            items, part, lambda item, error: refused.append(_refused(what, *item, error))
         )
 
     new = _write(batches, write, refused)
@@ -217,17 +204,14 @@ def write_what_fits(*batches: Batch) -> list[refused_rows.RefusedValue]:
 
 
 def _all_at_once(
-    _batch: Batch,
-    _what: refused_rows.What,
-    items: Sequence[T],
-    write: Callable[[Sequence[T]], None],
+    _what: refused_rows.What, items: Sequence[Item], write: Callable[[Sequence[Item]], None]
 ) -> None:
     if items:
         write(items)
 
 
 def _refused(
-    batch: Batch, what: refused_rows.What, item: Any, error: Exception
+    what: refused_rows.What, batch: Batch, item: Any, error: Exception
 ) -> refused_rows.RefusedValue:
     make = partial(refused_rows.refusal, what, error=error, cluster=batch.cluster)
     if what is refused_rows.What.CHANGE:
@@ -248,40 +232,63 @@ def _write(
 ) -> list[refused_rows.RefusedValue]:
     """Write one transaction in the recorder's thread. Stored changes are left as they are.
 
-    Refusals that `write` adds are stored too.
+    Each kind of item is written for all clusters at once. Refusals that `write` adds are stored
+    too.
     """
     with transaction_in_turn(*(batch.cluster for batch in batches)):
+        changes = [(batch, change) for batch in batches for change in batch.changes]
+        write(refused_rows.What.CHANGE, changes, _write_changes)
         for batch in batches:
-            _write_batch(batch, write)
+            reopen(batch.cluster, (change.at for change in batch.changes), batch.watched_until)
+        spans = [(batch, span) for batch in batches for span in batch.spans]
+        write(refused_rows.What.SPAN, spans, _save_spans)
+        stored = reached([batch.cluster for batch in batches])
+        # Of the others another replica is further and has stored all of this.
+        _write_states(
+            [one for one in batches if one.went_back or not _is_behind(one, stored)], write
+        )
         return refused_rows.set_aside(refused)
 
 
-def _write_batch(batch: Batch, write: Write) -> None:
-    write(batch, refused_rows.What.CHANGE, batch.changes, write_changes)
-    reopen(batch.cluster, (change.at for change in batch.changes), batch.watched_until)
-    save_spans = partial(watched_spans.save, batch.cluster, batch.process)
-    write(batch, refused_rows.What.SPAN, batch.spans, save_spans)
-    if batch.went_back or not is_behind(batch.cluster, batch.resource_version):
-        _write_states(batch, write)
-    # Otherwise another replica is further and has stored all of this.
+def _is_behind(batch: Batch, stored: dict[str, str]) -> bool:
+    """Whether more of the cluster's watch is stored than up to the version of this batch."""
+    version = stored.get(batch.cluster)
+    return version is not None and number_of(batch.resource_version) < number_of(version)
 
 
-def _write_states(batch: Batch, write: Write) -> None:
-    def save(states: Sequence[tuple[ObjectName, Any]]) -> None:
-        encode = batch.encode
-        encoded = ((key, None if state is None else encode(state)) for key, state in states)
-        save_states(batch.cluster, encoded)
+def _write_states(batches: Sequence[Batch], write: Write) -> None:
+    states = [(batch, state) for batch in batches for state in batch.states]
+    write(refused_rows.What.STATE, states, _save_states)
+    for batch in batches:
+        if batch.present is not None:
+            forget_all_but(batch.cluster, batch.present)
+    progress = [
+        (batch, batch.resource_version)
+        for batch in batches
+        if batch.complete and batch.resource_version is not None
+    ]
+    write(refused_rows.What.PROGRESS, progress, _save_progress)
 
-    def save_progress(versions: Sequence[str]) -> None:
-        save_watch_progress(
-            batch.cluster, resource_version=versions[0], watched_until=batch.watched_until
-        )
 
-    write(batch, refused_rows.What.STATE, batch.states, save)
-    if batch.present is not None:
-        forget_all_but(batch.cluster, batch.present)
-    if batch.complete and batch.resource_version is not None:
-        write(batch, refused_rows.What.PROGRESS, (batch.resource_version,), save_progress)
+def _write_changes(items: Sequence[Item]) -> None:
+    write_changes([change for _, change in items])
+
+
+def _save_spans(items: Sequence[Item]) -> None:
+    watched_spans.save((batch.cluster, batch.process, span) for batch, span in items)
+
+
+def _save_states(items: Sequence[Item]) -> None:
+    save_states(
+        (batch.cluster, key, None if state is None else batch.encode(state))
+        for batch, (key, state) in items
+    )
+
+
+def _save_progress(items: Sequence[Item]) -> None:
+    time = connection.ops.adapt_datetimefield_value
+    rows = [(batch.cluster, version, time(batch.watched_until)) for batch, version in items]
+    insert(_INSERT_PROGRESS, rows, _REPLACE_PROGRESS)
 
 
 def let_go() -> None:

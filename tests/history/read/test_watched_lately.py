@@ -64,7 +64,7 @@ def test_it_is_watched_without_a_pause_since_it_began_or_began_anew():
 @pytest.mark.django_db
 def test_a_pause_before_a_quick_restart_is_known():
     spans = [(-90, -60), (-50, 0)]
-    save("prod", "p", [WatchedTime(since=at(a), until=at(b)) for a, b in spans])
+    save(("prod", "p", WatchedTime(since=at(a), until=at(b))) for a, b in spans)
     watched = WatchedLately()
     watched.read("prod", NOW)
     watched.record(live(1 / 60))
@@ -86,7 +86,7 @@ def test_a_start_reads_what_an_earlier_run_watched():
         WatchedTime(since=at(-3000), until=at(-2000), ended=WatchEnd.STOPPED),
         WatchedTime(since=at(-120), until=at(-60), ended=WatchEnd.STOPPED),
     ]
-    save("a", "p", spans)
+    save(("a", "p", span) for span in spans)
     activity = Activity()
     activity.read("a", NOW)
     watched = activity.watched

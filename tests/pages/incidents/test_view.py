@@ -170,7 +170,7 @@ def test_a_bad_filter_is_one_sentence_at_its_field(store, operator):
 
 
 def watch_since(began: datetime, until: datetime) -> None:
-    save("a", "process", [WatchedTime(since=began, until=until)])
+    save([("a", "process", WatchedTime(since=began, until=until))])
 
 
 def test_without_an_incident_the_page_says_since_when_somebody_watched(store, operator):
