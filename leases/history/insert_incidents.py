@@ -89,7 +89,7 @@ class Sweep(msgspec.Struct):
 
 
 class IncidentBatch(msgspec.Struct, frozen=True):
-    """What one transaction writes, after the changes it names."""
+    """What one transaction writes of a cluster, after the changes it names."""
 
     cluster: str
     reviewed: tuple[Reviewed, ...]
@@ -99,12 +99,29 @@ class IncidentBatch(msgspec.Struct, frozen=True):
     settled: tuple[Reviewed, ...] = ()  # written before; since then only settled, and over
 
 
-def write_batch_of_incidents(batch: IncidentBatch) -> list[refused_rows.RefusedValue]:
-    """Write the batch, and set refused values aside. Returns the refusals.
+def write_incidents_of(*batches: IncidentBatch) -> list[refused_rows.RefusedValue]:
+    """Write the batches, each of another cluster, and set refused values aside. Returns the
+    refusals.
 
-    Raises errors of the database itself; then nothing of the batch is written.
+    Raises errors of the database itself; then nothing of the batches is written.
     """
     refused: list[refused_rows.RefusedValue] = []
+    with transaction_in_turn(*(batch.cluster for batch in batches)):
+        written = {batch.cluster: _write_batch(batch, refused) for batch in batches}
+        queue_messages({cluster: reviewed for cluster, (reviewed, _) in written.items()})
+        new = refused_rows.set_aside(refused)
+    for batch in batches:
+        marked_until = written[batch.cluster][1]
+        if batch.sweep is not None and marked_until is not None:
+            batch.sweep.since = marked_until + MOMENT
+    refused_rows.log(new)
+    return new
+
+
+def _write_batch(
+    batch: IncidentBatch, refused: list[refused_rows.RefusedValue]
+) -> tuple[list[tuple[Incident, datetime]], datetime | None]:
+    """Return the incidents as they are stored now, and up to when a sweep has marked changes."""
     make = partial(refused_rows.refusal, cluster=batch.cluster)
 
     def refuse(one: Reviewed, error: Exception) -> None:
@@ -115,23 +132,16 @@ def write_batch_of_incidents(batch: IncidentBatch) -> list[refused_rows.RefusedV
         key, same = mark.member.lease, mark.member.identity
         refused.append(make(refused_rows.What.CAUSE, mark, error, same=same, key=key))
 
-    with transaction_in_turn(batch.cluster):
-        same = same_elsewhere(batch)
-        settled = [one for one in batch.settled if one.incident.id not in same]
-        changed = (*batch.reviewed, *(one for one in batch.settled if one.incident.id in same))
-        reviewed = [one for each in changed for one in _under(same, each)]
-        refused_rows.write_all_but_refused(reviewed, write_incidents, refuse)
-        settle(batch.cluster, settled)
-        reviewed += settled
-        queue_messages(batch.cluster, [(one.incident, one.at) for one in reviewed])
-        marks = [replace(one, incident=same.get(one.incident, one.incident)) for one in batch.marks]
-        refused_rows.write_all_but_refused(marks, partial(write_marks, batch.cluster), refuse_mark)
-        marked_until = None if batch.sweep is None else sweep_some(batch.cluster, batch.sweep, same)
-        new = refused_rows.set_aside(refused)
-    if batch.sweep is not None and marked_until is not None:
-        batch.sweep.since = marked_until + MOMENT
-    refused_rows.log(new)
-    return new
+    same = same_elsewhere(batch)
+    settled = [one for one in batch.settled if one.incident.id not in same]
+    changed = (*batch.reviewed, *(one for one in batch.settled if one.incident.id in same))
+    reviewed = [one for each in changed for one in _under(same, each)]
+    refused_rows.write_all_but_refused(reviewed, write_incidents, refuse)
+    settle(batch.cluster, settled)
+    marks = [replace(one, incident=same.get(one.incident, one.incident)) for one in batch.marks]
+    refused_rows.write_all_but_refused(marks, partial(write_marks, batch.cluster), refuse_mark)
+    marked_until = None if batch.sweep is None else sweep_some(batch.cluster, batch.sweep, same)
+    return [(one.incident, one.at) for one in (*reviewed, *settled)], marked_until
 
 
 def same_elsewhere(batch: IncidentBatch) -> dict[str, str]:

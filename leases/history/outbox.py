@@ -6,7 +6,7 @@ receiver and an incident are numbered, and a number is there once.
 
 import logging
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 import msgspec
@@ -160,21 +160,20 @@ def stored_message(row: Notification) -> notify.Message | None:
         return None
 
 
-def queue_messages(cluster: str, reviewed: Iterable[tuple[Incident, datetime]]) -> None:
-    """Queue what is news in these incidents, as they were concluded at these moments.
+def queue_messages(reviewed: Mapping[str, Sequence[tuple[Incident, datetime]]]) -> None:
+    """Queue what is news in these incidents by cluster, as they were concluded at these moments.
 
     A failure that is not of the database itself is logged: history must go on.
     """
     receivers = list(Receiver.objects.filter(enabled=True))
-    if not receivers:
-        return
-    try:
-        with transaction.atomic():
-            _Queue(cluster, receivers).add(list(reviewed))
-    except Exception as error:
-        if isinstance(error, DatabaseError) and not is_of_the_value(error):
-            raise
-        logger.exception("%s: messages about incidents are not queued", cluster)
+    for cluster, some in reviewed.items() if receivers else ():
+        try:
+            with transaction.atomic():
+                _Queue(cluster, receivers).add(some)
+        except Exception as error:
+            if isinstance(error, DatabaseError) and not is_of_the_value(error):
+                raise
+            logger.exception("%s: messages about incidents are not queued", cluster)
 
 
 class _Queue:

@@ -27,12 +27,13 @@ from leases.domain.change import Change
 from leases.domain.incident import Incident, Member
 from leases.domain.lease import ObjectName, number_of
 from leases.domain.watched_times import WatchedTime
-from leases.history.insert_incidents import Reviewed, write_batch_of_incidents
+from leases.history.insert_incidents import IncidentBatch, Reviewed, write_incidents_of
 from leases.history.refused_rows import RecentRefusals, RefusedValue
 from leases.history.watched_spans import WatchLog
 from leases.history.write_batch import Batch, let_go, write_what_fits
 from leases.history.write_queue import (
     CHANGES_PER_WRITE,
+    INCIDENTS_PER_WRITE,
     MAX_WAITING,
     Backlog,
     IncidentQueue,
@@ -186,13 +187,12 @@ class Recorder:
         sources = [one for one in self._sources.values() if not self._waits_for_a_list(one)]
         if not await self._flush_changes(deque(sources)):
             return
+        while batches := self._take_incidents(sources):
+            if not await self._write_surely(partial(write_incidents_of, *batches)):
+                return
         for source in sources:
-            cluster = source.cluster
-            while (batch := self._incidents[cluster].take()) is not None:
-                if not await self._write_surely(partial(write_batch_of_incidents, batch)):
-                    return
-            if cluster in self._leaving:
-                self._forget(cluster)
+            if source.cluster in self._leaving:
+                self._forget(source.cluster)
 
     def _waits_for_a_list(self, source: StateSource) -> bool:
         """A board that cannot keep up lists again and again: its changes do not wait for ever."""
@@ -248,6 +248,17 @@ class Recorder:
     async def in_thread(self, work: Callable[[], T]) -> T:
         """Run other database work in the writing thread, so that it cannot collide with writes."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+    def _take_incidents(self, sources: Iterable[StateSource]) -> list[IncidentBatch]:
+        """Take what fits into one transaction, of each cluster at most one batch."""
+        batches: list[IncidentBatch] = []
+        room = INCIDENTS_PER_WRITE
+        for source in sources:
+            batch = self._incidents[source.cluster].take() if room > 0 else None
+            if batch is not None:
+                batches.append(batch)
+                room -= 1 + len(batch.reviewed)
+        return batches
 
     def _is_late(self) -> bool:
         if time.monotonic() < self._close_by:

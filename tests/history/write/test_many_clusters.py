@@ -11,11 +11,13 @@ from django.db import OperationalError
 from leases import models
 from leases.domain.lease import ObjectName
 from leases.history import recorder, write_batch
+from leases.history.insert_incidents import Reviewed
 from leases.history.recorder import Recorder, StateSource
 from leases.history.write_batch import let_go, write_what_fits
 from tests.support.recording import KEY, in_thread, until
 from tests.support.values.batches import BEYOND, a_batch
 from tests.support.values.changes import T0, a_change
+from tests.support.values.incident_rows import incident_with
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -48,6 +50,22 @@ async def test_what_happens_in_all_clusters_is_one_transaction(three):
     assert three.writes == 1
     assert await in_thread(kept) == [("a", 1), ("b", 2), ("c", 0)]
     assert await in_thread(reached) == dict.fromkeys("abc", "7")
+
+
+@pytest.mark.parametrize(("most", "writes"), [(50, 2), (3, 3)])
+async def test_the_incidents_of_all_clusters_are_one_more_transaction(
+    three, monkeypatch, most, writes
+):
+    monkeypatch.setattr(recorder, "INCIDENTS_PER_WRITE", most)
+    for number, cluster in enumerate("abc"):
+        change = a_change(number, cluster=cluster)
+        three.record(cluster=cluster, changes=(change,))
+        incident = incident_with(change, id=f"of {cluster}", cluster=cluster)
+        three.record_incidents(cluster, [Reviewed(incident, T0)])
+    await three.flush()
+    assert three.writes == writes
+    rows = models.ChangeRecord.objects.order_by("id").values_list("incident", flat=True)
+    assert await in_thread(lambda: list(rows)) == ["of a", "of b", "of c"]
 
 
 async def test_a_quiet_cluster_is_not_written_with_another(three):

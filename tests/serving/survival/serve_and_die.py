@@ -35,7 +35,7 @@ unanswered_writes.UNDER_WAY = timedelta(0)
 task.UNANSWERED_LOOK_SECONDS = 0.2
 passed: Counter[str] = Counter()
 save, fetch = Edit.asave, Session.fetch
-write_incidents = recorder.write_batch_of_incidents
+write_incidents = recorder.write_incidents_of
 
 
 def die_at(step: str) -> None:
@@ -63,12 +63,12 @@ async def dying_fetch(session: Session, method: str, path: str, **named: Any) ->
     return answer
 
 
-def dying_write(batch: IncidentBatch) -> list[RefusedValue]:
+def dying_write(*batches: IncidentBatch) -> list[RefusedValue]:
     die_at("incident")
-    return write_incidents(batch)
+    return write_incidents(*batches)
 
 
-recorder.write_batch_of_incidents = dying_write
+recorder.write_incidents_of = dying_write
 Edit.asave = dying_save  # type: ignore[assignment, method-assign]
 Session.fetch = dying_fetch  # type: ignore[assignment, method-assign]
 execute_from_command_line(sys.argv)

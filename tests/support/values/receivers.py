@@ -9,7 +9,7 @@ import msgspec
 
 from leases.domain.incident import Incident
 from leases.domain.notify import Choice
-from leases.history.insert_incidents import IncidentBatch, Reviewed, write_batch_of_incidents
+from leases.history.insert_incidents import IncidentBatch, Reviewed, write_incidents_of
 from leases.models import Receiver
 from tests.support.values.changes import T0
 
@@ -23,4 +23,4 @@ def a_receiver(name: str = "ops", choice: Choice | None = None, **given: Any) ->
 def record(*incidents: Incident, at: datetime = T0) -> None:
     """Write incidents as the recorder does."""
     reviewed = tuple(Reviewed(one, at) for one in incidents)
-    write_batch_of_incidents(IncidentBatch(incidents[0].cluster, reviewed, ()))
+    write_incidents_of(IncidentBatch(incidents[0].cluster, reviewed, ()))
