@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import ssl
 import sys
 import tempfile
 from pathlib import Path
@@ -263,3 +264,21 @@ def _with_user(folder: Path, cluster: ScriptedServer, user: str) -> Path:
         f"users: [{{name: u, user: {{{user}}}}}]\n"
     )
     return _write(folder, text)
+
+
+async def test_clusters_over_http_share_what_the_system_trusts_and_no_connection(
+    cluster: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Reading it takes 25 ms and 0.8 MiB for each."""
+    first, *others = [
+        await connect(parse_source(f"url:{cluster.url}"), kubeconfig=None, limits=FAST)
+        for _ in range(3)
+    ]
+    await list_whole(first)
+    monkeypatch.setattr(ssl, "create_default_context", lambda **_: pytest.fail("read again"))
+    for client in others:
+        await list_whole(client)
+    await first.close()
+    for client in others:
+        assert (await list_whole(client)).resource_version == "100"
+        await client.close()
