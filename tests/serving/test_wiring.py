@@ -103,8 +103,7 @@ async def test_causes_that_are_judged_anew_know_what_nobody_watched(running: Run
 
     await until(knows)
     before = incidents._casebook
-    incidents.begins_anew = True
-    incidents._wake.set()
+    incidents.begin_anew()
     await until(lambda: incidents._casebook is not before)
     assert knows()
 

@@ -138,7 +138,7 @@ class ClusterWatch:
         self.tracker.clock_jumped(jump)
         self._cluster.renewals.clock_jumped(jump)
         self._publisher.hubs[name].clock_jumped(jump)
-        self._incidents.begins_anew = True
+        self._incidents.begin_anew()
         self._recorder.record(cluster=name, changed=tuple(one.key for one in store.snapshot()))
 
     def _record(self, update: Update) -> None:

@@ -9,7 +9,6 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -38,7 +37,7 @@ COLLECT = 0.1  # seconds in which clues are collected
 LOOK_SECONDS = 1.0  # at least, between two looks while incidents may still change
 CLUES_AT_ONCE = 100  # then the event loop turns to other tasks
 BUSY_SHARE = 0.01  # of a core that reviews may take, as long as they come often enough:
-LONGEST_PAUSE = 5.0  # seconds between two of a large incident; the clock may be set meanwhile
+LONGEST_PAUSE = 5.0  # seconds between two of a large incident
 QUESTIONS_AT_ONCE = 40  # so that the first answers do not wait for the last
 # Before the last stop: what happened then may belong to an incident that was not written yet.
 JUDGED_AGAIN = timedelta(minutes=5)
@@ -69,7 +68,6 @@ class Incidents:
         self._questions: dict[Question, None] = {}
         self._wake = asyncio.Event()
         self._asked = asyncio.Event()
-        # After a failed review or a clock jump: go on with what is known of the open incidents.
         self.begins_anew = False
         hub.going_on = self.going_on
 
@@ -126,8 +124,13 @@ class Incidents:
             while True:
                 await self._step()
         except Exception:
-            self.begins_anew = True
+            self.begin_anew()
             raise
+
+    def begin_anew(self) -> None:
+        """After a failed review or a clock jump: go on with what is known of the open incidents."""
+        self.begins_anew = True
+        self._wake.set()
 
     async def _step(self) -> None:
         """Review once, then wait until there may be more."""
@@ -143,21 +146,26 @@ class Incidents:
         now, spent = self._clock(), 0.0
         due = self._casebook.next_look(now)
         if self._facts or (due is not None and due <= now):
-            # In a thread: that of an incident of thousands of Leases takes long.
-            news, questions, spent = await self._thread.run(self._review, now)
+            if self._casebook.is_small:
+                news, questions, spent = self._review(now)
+            else:  # that of an incident of thousands of Leases takes long
+                news, questions, spent = await self._thread.run(self._review, now)
             self._report(news, now)
             self._ask(questions)
         await asyncio.sleep(min(max(COLLECT, spent / BUSY_SHARE), LONGEST_PAUSE))
-        with suppress(TimeoutError):
-            async with asyncio.timeout(self._rest(self._clock())):
-                await self._wake.wait()
+        await self._rest(self._clock())
 
-    def _rest(self, now: datetime) -> float | None:
-        """For how long time alone changes nothing; None: for ever."""
-        due = self._casebook.next_look(now)
-        if due is None:
-            return None
-        return min(max(LOOK_SECONDS, (due - now).total_seconds()), LONGEST_PAUSE)
+    async def _rest(self, now: datetime) -> None:
+        """Wait as long as neither time nor anybody changes anything."""
+        due, timer = self._casebook.next_look(now), None
+        if due is not None:
+            rest = max(LOOK_SECONDS, (due - now).total_seconds())
+            timer = asyncio.get_running_loop().call_later(rest, self._wake.set)
+        try:
+            await self._wake.wait()
+        finally:
+            if timer is not None:
+                timer.cancel()
 
     async def look_up(self) -> None:
         """Ask the cluster for evidence, until cancelled."""

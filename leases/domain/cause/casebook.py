@@ -112,6 +112,7 @@ BETWEEN_REVIEWS = timedelta(seconds=1)
 LOOK_AGAIN = tuple(timedelta(seconds=seconds) for seconds in (2, 26, 31))
 EPISODES_A_SECOND = 300
 MAX_EPISODES = 5000
+FEW_EPISODES = 20  # judged within a millisecond
 MAX_LISTED = 4000  # heartbeats that ran out; the others that do are counted
 
 
@@ -272,6 +273,11 @@ class Casebook:
         ]
         news += self._withdraw({group.episodes[0].number for group in groups}, groups)
         return news + self._going_on.review(now)
+
+    @property
+    def is_small(self) -> bool:
+        """Whether a review takes no longer than a moment."""
+        return len(self._episodes) <= FEW_EPISODES
 
     def next_review(self, now: datetime) -> datetime | None:
         """Return when to review again; None: not before the next clue or fact."""
