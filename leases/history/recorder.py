@@ -269,13 +269,14 @@ class Recorder:
     def _take(self, source: StateSource) -> Batch | None:
         """Return None if nothing happened since a moment ago."""
         cluster, waiting = source.cluster, self._waiting[source.cluster]
-        renewed = self._renewed(source)
+        renewed, ends = self._renewed(source), self._closing.is_set() or cluster in self._leaving
+        if renewed is None and waiting.is_empty and not (self._concluded[cluster] or ends):
+            return None
         changes, keys, complete = waiting.take(renewed or ())
         if complete:  # their changes are written by then
             for one in self._concluded[cluster].values():
                 self._incidents[cluster].add(one)
             self._concluded[cluster].clear()
-        ends = self._closing.is_set() or cluster in self._leaving
         if not (changes or keys or ends) and renewed is None:
             return None
         try:
