@@ -21,6 +21,7 @@ from leases.kube.cluster_source import SourceKind
 from leases.kube.evidence import EvidenceReader
 from leases.kube.holder_pods import HolderPods
 from leases.kube.lease_client import LeaseClient
+from leases.kube.open_watch import Slices
 from leases.tracking.counters import Counters
 from leases.tracking.renewals import RenewalLog
 from leases.tracking.store import Store
@@ -65,14 +66,14 @@ class WatchedCluster:
         self._evidence: tuple[LeaseClient, EvidenceReader] | None = None
         self.pods = HolderPods(lambda: self.evidence, clock.now)
 
-    async def look_at_renewals(self, now: datetime) -> None:
+    async def look_at_renewals(self, now: datetime, slices: Slices) -> None:
         """Remember how regularly all but heartbeats are renewed, and those that a page shows."""
         asked = (self.store.get(key) for key in self.renewals.asked)
         followed = self.store.select(FOLLOWED, tuple(Phase))
         leases = [*followed, *filter(None, asked)]
         for first in range(0, len(leases), SLICE):
             self.renewals.look(leases[first : first + SLICE])
-            await asyncio.sleep(0)  # whoever waits for the loop does not wait for all of them
+            await slices.end()  # whoever waits for the loop does not wait for all of them
         self.renewals.forget(now - REMEMBERED)
 
     @property

@@ -69,6 +69,7 @@ from leases.demo.run import run_demo
 from leases.history.database import reach
 from leases.history.recorder import Recorder
 from leases.history.reliability import counted_until
+from leases.kube.open_watch import Slices
 from leases.private_files import InUse
 from leases.worker_threads import WorkerThreads
 
@@ -346,8 +347,9 @@ class Runtime:
     async def _look(self) -> None:
         while True:
             await asyncio.sleep(LOOK_SECONDS)
+            slices = Slices()
             for cluster in self.clusters.values():
-                await cluster.look_at_renewals(self.clock.now())
+                await cluster.look_at_renewals(self.clock.now(), slices)
 
     async def _forget(self) -> None:
         """Forget the activity of more than a day ago, and history that is too old or too long."""

@@ -8,6 +8,7 @@ import msgspec
 
 from dashboard import watched_cluster
 from leases.domain.lease import Lease, ObjectName
+from leases.kube.open_watch import Slices
 from leases.wire.watch_decoding import Applied
 from tests.support.board import a_lease, fill
 
@@ -34,10 +35,10 @@ async def test_elections_are_followed_in_slices_and_heartbeats_once_a_page_asks(
         at = begin + timedelta(seconds=2 * step)
         for key in keys:
             cluster.store.apply(Applied(renewed(leases[key], at, 200 + step)), at)
-        await cluster.look_at_renewals(at)
+        await cluster.look_at_renewals(at, Slices())
     assert set(cluster.renewals._rings) == set(keys)
     for key in keys:
         reported = cluster.renewals.of(cluster.store.get(key))
         assert max(one.seconds for one in reported) == 2.0, key
-    await cluster.look_at_renewals(begin + timedelta(hours=2))
+    await cluster.look_at_renewals(begin + timedelta(hours=2), Slices())
     assert cluster.renewals._rings == {}
