@@ -71,6 +71,7 @@ from leases.history.recorder import Recorder
 from leases.history.reliability import counted_until
 from leases.kube.open_watch import Slices
 from leases.private_files import InUse
+from leases.tracking.heartbeat import Heartbeat
 from leases.worker_threads import WorkerThreads
 
 FORGET_SECONDS = 3600.0
@@ -116,6 +117,7 @@ class Runtime:
         self.drawings = Drawings()
         self.recorder = Recorder()
         self.clock = ClockWatch(process_clock())
+        self.heartbeat = Heartbeat(self.clock.now)
         self.clock.on_jump.append(
             lambda jump: self.recorder.watches.clock_jumped(jump, f"{set_by(jump)}.")
         )
@@ -243,6 +245,7 @@ class Runtime:
             publisher=self.publisher,
             incidents=incidents,
             clock=self.clock,
+            heartbeat=self.heartbeat,
             kubeconfig=self._kubeconfig_of(cluster),
         )
         await watch.prepare()

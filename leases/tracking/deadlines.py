@@ -281,47 +281,6 @@ def claimed_at(event: WatchEvent) -> datetime | None:
     return event.lease.spec.renew_time if type(event) is Applied else None
 
 
-MAX_WAIT = 1.0  # seconds: timers stop while the machine sleeps
-
-
-class DeadlineTimer:
-    def __init__(self, look: Callable[[], None]) -> None:
-        self._look = look
-        self._due: datetime | None = None
-        self._timer: asyncio.TimerHandle | None = None
-        self._planned: datetime | None = None
-
-    def plan(self, due: datetime, now: datetime, *, at_least: float) -> None:
-        """Fire at `due`, but not before `at_least` seconds from now."""
-        if self._due is not None and self._due <= due and not at_least:
-            return
-        self.stop()
-        delay = min(max((due - now).total_seconds(), at_least), MAX_WAIT)
-        self._timer = asyncio.get_running_loop().call_later(delay, self._look)
-        self._planned = now + timedelta(seconds=delay)
-        self._due = due
-
-    def stop(self) -> None:
-        self._due = None
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-
-    def overdue(self, now: datetime) -> bool:
-        """Whether it should have fired so long ago that the process stood still."""
-        return self._planned is not None and now - self._planned > STALL
-
-    def take_planned(self) -> datetime | None:
-        """Return, once, when this call should have happened."""
-        planned, self._planned = self._planned, None
-        return planned
-
-    def forget(self) -> None:
-        """Cancel the timer and the plan: the clock was set."""
-        self.stop()
-        self._planned = None
-
-
 class TimerErrors:
     """Raises errors of timers in the task of the watch; the event loop would only log them."""
 

@@ -6,7 +6,6 @@ No Lease expires because we stopped observing: deadlines are judged only while t
 and after a break only once late events had time to arrive.
 """
 
-import asyncio
 import logging
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -20,7 +19,8 @@ from leases.domain.lease import ObjectName
 from leases.domain.steady_clock import Jump, moved, span
 from leases.domain.watched_times import Connection, ConnectionState, MissedTime, Missing
 from leases.tracking.counters import Counters
-from leases.tracking.deadlines import DeadlineGate, DeadlineTimer, TimerErrors, claimed_at
+from leases.tracking.deadlines import DeadlineGate, TimerErrors, claimed_at
+from leases.tracking.heartbeat import DeadlineTimer, Heartbeat
 from leases.tracking.kind_overrides import NO_MARKS, Kinds, Marks
 from leases.tracking.missed_times import STOOD_STILL, MissedTimes
 from leases.tracking.skipped_writes import SkippedLog
@@ -136,9 +136,8 @@ class Progress:
         return None
 
 
-COALESCE = 0.25  # seconds in which renewals are collected into one update
-BETWEEN_TURNS = 0.02  # seconds, at least, between two checks of the deadlines
-BETWEEN_PARTS = 0.005  # seconds, where one check was not enough
+BETWEEN_TURNS = timedelta(seconds=0.02)  # at least, between two checks of the deadlines
+BETWEEN_PARTS = timedelta(seconds=0.005)  # where one check was not enough
 
 
 class Tracker:
@@ -150,8 +149,12 @@ class Tracker:
         sinks: Sequence[Sink],
         clock: Callable[[], datetime],
         look: Callable[[], object] = bool,
+        heartbeat: Heartbeat | None = None,
     ) -> None:
-        """`look` is called before each judgement; it calls `clock_jumped` after a clock jump."""
+        """`look` is called before each judgement; it calls `clock_jumped` after a clock jump.
+
+        `heartbeat` wakes the trackers of all clusters; by default this one has its own.
+        """
         self.resource_version: str | None = None
         self.counters = Counters(store.abandoned_after)
         self.counters.may_be_vacant = store.marks
@@ -168,8 +171,9 @@ class Tracker:
         self._reads = 0
         self._skipped = SkippedLog()
         self._timer_errors = TimerErrors()
-        self._next = DeadlineTimer(partial(self._timer_errors.run, self.tick))
-        self._flushing: asyncio.TimerHandle | None = None
+        self._heartbeat = heartbeat or Heartbeat(clock)
+        self._next = DeadlineTimer(self._heartbeat, partial(self._timer_errors.run, self.tick))
+        self._tell = partial(self._timer_errors.run, self.flush)
         store.connection = Connection(
             state=ConnectionState.CONNECTING, since=clock(), heard_at=self._heard_at
         )
@@ -186,8 +190,7 @@ class Tracker:
     def stop(self) -> None:
         """Stop the timers, and send the collected renewals."""
         self._next.stop()
-        if self._flushing is not None:
-            self._flushing.cancel()
+        self._heartbeat.drop(self._tell)
         self.flush()
 
     @property
@@ -291,7 +294,6 @@ class Tracker:
 
     def flush(self) -> None:
         """Send the collected renewals."""
-        self._flushing = None
         keys = tuple(self._renewed)
         self._renewed.clear()
         store = self._store
@@ -305,7 +307,7 @@ class Tracker:
             lag_seconds=lag,
         )
         if lag:  # say so until nothing waits, whatever arrives
-            self._flush_soon()
+            self._heartbeat.collect(self._tell)
         if told.is_behind != store.connection.is_behind:
             self._emit(store.connect(store.connection, now))
         if keys:
@@ -321,7 +323,7 @@ class Tracker:
             self._lags.took(events, now, waiting=waiting)
         self._reads += 1
         if waiting:
-            self._flush_soon()
+            self._heartbeat.collect(self._tell)
         self._deliver(self._store.follow(events, now))
         self.resource_version = events[-1].resource_version
         if not isinstance(events[-1], Bookmark):
@@ -401,13 +403,7 @@ class Tracker:
             self._emit(update)
             return
         self._renewed += update.renewed
-        self._flush_soon()
-
-    def _flush_soon(self) -> None:
-        if self._flushing is None:
-            self._flushing = asyncio.get_running_loop().call_later(
-                COALESCE, self._timer_errors.run, self.flush
-            )
+        self._heartbeat.collect(self._tell)
 
     def _emit(self, update: Update) -> None:
         self.counters.count(update)
@@ -419,7 +415,7 @@ class Tracker:
             except Exception:
                 logger.exception("%s: a sink failed; the watch goes on", update.cluster)
 
-    def _wait_for_deadline(self, now: datetime, *, at_least: float = 0.0) -> None:
+    def _wait_for_deadline(self, now: datetime, *, at_least: timedelta = timedelta(0)) -> None:
         """Set the one timer to the next deadline; none while nothing may be judged."""
         since, due = self._gate.since, self._store.next_deadline()
         if since is None or (due is None and not self._gate.catching_up):

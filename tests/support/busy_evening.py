@@ -80,6 +80,7 @@ class Evening:
             publisher=one.publisher,
             incidents=one.incidents[CLUSTER],
             clock=one.clock,
+            heartbeat=one.heartbeat,
             kubeconfig=(),
         )
         await watch.prepare()

@@ -72,6 +72,7 @@ async def prepared(board: Runtime) -> None:
         publisher=board.publisher,
         incidents=board.incidents["a"],
         clock=board.clock,
+        heartbeat=board.heartbeat,
         kubeconfig=(),
     )
     await watch.prepare()
