@@ -63,8 +63,7 @@ export function startLive(url, tell, { drawn = () => {} } = {}) {
     if (frame.clusters) placeStates(frame.clusters);
     offer(frame);
     if (frame.renewed || frame.html?.lease) refetch("renewed");
-    if (frame.gone) refetch("gone");
-    if (frame.recount) refetch("recount");
+    for (const why of ["gone", "recount"]) if (frame[why]) refetch(why);
     if (frame.counts || (frame.html?.row && answered)) refetch("counts");
     if (frame.explained) explainLines(frame.explained);
     if (frame.incidents) refetch("incidents");
