@@ -280,7 +280,7 @@ def of_create(new: NewLease, *, kept: Mapping[str, Any]) -> tuple[str, ...]:
     if new.holder:
         holder = holder_view(new.holder)
         who = holder.short if holder else new.holder
-        said.append(f"It starts held by {who}, with transitions at 0.")
+        said.append(f"It starts held by {who}, with transitions at {new.transitions or 0:,}.")
         lasts = new.duration_seconds
         until = f"it expires: {seconds(lasts)}" if lasts else "somebody edits it"
         said.append(f"If {who} does not run, nobody acts until {until}.")

@@ -301,6 +301,8 @@ async def test_a_counter_that_was_typed_is_offered_for_the_new_lease(
     answer = await admin.post(f"{PATH}{form}/", data | {"reason": "drill", "confirm": "yes"})
     new = fields(answer.content.decode().partition('id="gone"')[2])
     assert new.get("transitions") == counter
+    preview = await admin.post("/c/a/leases/new/", new)
+    assert f"with transitions at {counter or 0}." in preview.content.decode()
     made = await admin.post("/c/a/leases/new/", new | {"once": "x", "confirm": "yes"})
     assert made.status_code == 302, made.content.decode()[-3000:]
     spec = (await cluster.client.raw_get(KEY))["spec"]
