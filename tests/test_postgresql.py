@@ -36,6 +36,7 @@ EVERYTHING: Chosen = {
     "pages/delete/test_delete_one.py": FORMS,
     "pages/edit/test_odd_holders.py": ("released",),
     "pages/edit/test_view.py": FORMS,
+    "pages/search/test_search.py": ("deleted_lease",),
     "serving/requests/test_slow_history.py": (),
     "serving/tasks/test_deletions.py": ("stop", "dead"),
     "serving/tasks/test_two_senders.py": (),

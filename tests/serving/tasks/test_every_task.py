@@ -46,6 +46,7 @@ SEEN_BY = {
     ): "_submit reports it, the writes fail",
     ("leases/apiserver/storage/journal.py", "done"): "_committed reports it",
     ("leases/apiserver/storage/journal.py", "open"): "_run hands every failure to who waits",
+    ("dashboard/serving/tasks/incidents.py", "_rest"): "sets an event",
     ("leases/tracking/heartbeat.py", "collect"): "_tell starts each by itself",
     ("leases/tracking/heartbeat.py", "_tell"): "TimerErrors fails the watch",
     ("leases/tracking/heartbeat.py", "_plan"): "_beat starts each by itself",
