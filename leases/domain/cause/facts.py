@@ -238,11 +238,13 @@ class Knowledge:
 
     def broken(self, since: datetime, until: datetime) -> float:
         """Return for how many seconds of that time our watch was broken, short breaks left out, and
-        those in which others went on writing.
+        those in which others went on writing, or the renewal at `since` came.
         """
         total = 0.0
         for one in self.breaks:
             end = one.until or until
+            if one.since + BRIEF < since < end:
+                continue
             if one.why is Missing.LOST and not one.went_on and end - one.since >= BRIEF:
                 total += max(0.0, (min(end, until) - max(one.since, since)).total_seconds())
         return total

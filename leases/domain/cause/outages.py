@@ -18,7 +18,7 @@ from leases.domain.cause.scene import Group, Judged, Verdict, chains, clock, cou
 from leases.domain.cause.unwatched import between
 from leases.domain.change import ChangeType
 from leases.domain.incident import Cause, Confidence, Source
-from leases.domain.watched_times import Missing
+from leases.domain.watched_times import BRIEF, Missing
 
 API_GAP = timedelta(seconds=60)  # between two stalls of one trouble
 SHARE = 0.5  # of an outage: who was silent for so much of it was silent because of it
@@ -123,12 +123,13 @@ def _by_gap(left: list[Judged]) -> Iterator[tuple[Break, list[Judged]]]:
 
 
 def _victims(gap: Break, there: list[Judged]) -> list[Judged]:
-    """Leave out whoever had time to renew after it, while others did."""
+    """Leave out whoever renewed in it, or had time to after it while others did."""
     there = [one for one in there if one.verdict.cause is not Cause.BY_HAND]
     if gap.until is None:
         return there
     back = _first_back(there, gap.since) or gap.until
-    return [one for one in there if one.at <= max(gap.until, back) + STILL_LATE]
+    until = max(gap.until, back) + STILL_LATE
+    return [one for one in there if one.at <= until and one.lost_at <= gap.since + BRIEF]
 
 
 def _goes_on(before: Break, gap: Break) -> bool:
@@ -148,7 +149,8 @@ def _is_near(one: Judged, gap: Break) -> bool:
 def _off(gap: Break, there: list[Judged], crowd: Crowd) -> Group:
     """The API was off, or nobody wrote, in a time that we did not watch."""
     until = gap.until or max(one.at for one in there)
-    last, back = _last_renewal(there, until), _first_back(there, gap.since)
+    back = _first_back(there, gap.since)
+    last = _last_renewal(there, min(until, back or until))
     since = gap.since if last is None else max(gap.since, last)
     count = _count(there, crowd)
     if gap.hosted:

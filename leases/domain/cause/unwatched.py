@@ -55,6 +55,9 @@ def unwatched_time(episode: Episode, known: Knowledge) -> Break | None:
         usual = max(first.renew_intervals, default=episode.rhythm)
         due = timedelta(0) if first.put else timedelta(seconds=1.5 * usual + 2.0)
         until = min(until, since + due)
+    ran_out = episode.opening is ChangeType.EXPIRED and first.observed_at is not None
+    if ran_out and not first.put:  # its next renewal was not due before
+        since += timedelta(seconds=episode.rhythm)
     return known.unwatched(since, until) if since < until else None
 
 

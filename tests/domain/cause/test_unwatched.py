@@ -461,3 +461,64 @@ async def test_what_flapped_before_a_stop_ended_there() -> None:
     board.stop()
     (incident,) = [one for one in board.incidents if one.cause is Cause.FLAPPING]
     assert (incident.settled, incident.ended) == (True, after(76))
+
+
+async def test_who_renewed_once_more_while_nobody_watched_is_told_as_unwatched() -> None:
+    cluster = Cluster()
+    before = watching(cluster, 60)
+    before.stop()
+    cluster.holders[2].silent = 0.0
+    cluster.run(64)
+    cluster.holders[2].silent = DAY
+    cluster.run(120)
+    board = Board(cluster, 120, earlier=before)
+    board.connect()
+    board.until(300)
+    board.stop()
+    (incident,) = board.incidents
+    assert (incident.cause, [key.name for key in incident.leases]) == (Cause.UNWATCHED, ["app-2"])
+
+
+async def test_who_stopped_after_the_api_was_back_is_not_its_victim() -> None:
+    """We were back later than the API, and saw its last renewal in the list."""
+    cluster = Cluster()
+    board = watching(cluster, 60)
+    cluster.off()
+    board.cut()
+    board.until(100)
+    cluster.back(board.now)
+    board.until(110)
+    one = cluster.holders[2]
+    assert one.renewed > 108
+    one.next = DAY
+    board.connect()
+    board.until(board.now + 200)
+    board.stop()
+    last = max(board.incidents, key=lambda told: told.began)
+    assert (last.cause, last.leases) == (Cause.CRASH, (one.key,))
+    outages = [told for told in board.incidents if told.cause is Cause.API_OUTAGE]
+    assert outages
+    assert all(told.ended is not None and told.ended < after(112) for told in outages)
+
+
+async def test_a_renewal_within_a_break_shows_that_the_api_was_back() -> None:
+    """Our watch was back half a minute later; the holder did not live to see it."""
+    cluster = Cluster()
+    board = watching(cluster, 60)
+    cluster.off()
+    board.cut()
+    board.until(160)
+    cluster.back(board.now)
+    node = cluster.holders[ELECTIONS]
+    while node.renewed < 160:
+        board.until(board.now + 0.5)
+    node.next = DAY
+    board.until(node.renewed + 25)
+    board.connect()
+    board.until(board.now + 200)
+    board.stop()
+    last = max(board.incidents, key=lambda told: told.began)
+    assert (last.cause, last.leases) == (Cause.UNWATCHED, (node.key,))
+    outages = [told for told in board.incidents if told.cause is Cause.API_OUTAGE]
+    assert outages
+    assert all("gone for 100 s from about 12:01:00 on" in told.sentence for told in outages)

@@ -80,7 +80,8 @@ def _came_late_after(scene: Scene, quiet: list[Silence]) -> Verdict | None:
         and (one.until - one.since).total_seconds() >= OUTAGE
     ]
     for since, until in gone:
-        due_in_it = plus(since, -due) <= episode.lost_at < until
+        # A renewal within it shows that the API server was back before our watch was.
+        due_in_it = plus(since, -due) <= episode.lost_at <= plus(since, BRIEF)
         if due_in_it and since < episode.at <= plus(until, STILL_LATE):
             verdict = _outage(scene, (until - since).total_seconds(), broken=False)
             text = f"the renewal that was due fell into it; it ended at {clock(until)}"
