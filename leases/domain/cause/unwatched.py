@@ -51,11 +51,12 @@ def unwatched_time(episode: Episode, known: Knowledge) -> Break | None:
     """Return the time that nobody watched in which it was lost, or its next renewal was due."""
     since, until = when(episode)
     first = episode.first
-    if not first.change.inferred and episode.opening in _SILENT:
+    # That a time ran out in a pause tells nothing: its holder was silent for so long before.
+    ran_out = episode.opening is ChangeType.EXPIRED and first.observed_at is not None
+    if ran_out or (not first.change.inferred and episode.opening in _SILENT):
         usual = max(first.renew_intervals, default=episode.rhythm)
         due = timedelta(0) if first.put else timedelta(seconds=1.5 * usual + 2.0)
         until = min(until, since + due)
-    ran_out = episode.opening is ChangeType.EXPIRED and first.observed_at is not None
     if ran_out and not first.put:  # its next renewal was not due before
         since += timedelta(seconds=episode.rhythm)
     return known.unwatched(since, until) if since < until else None

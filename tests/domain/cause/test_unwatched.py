@@ -463,6 +463,35 @@ async def test_what_flapped_before_a_stop_ended_there() -> None:
     assert (incident.settled, incident.ended) == (True, after(76))
 
 
+@pytest.mark.parametrize("anew", [True, False])
+@pytest.mark.parametrize(("index", "silent"), [(2, 50.0), (ELECTIONS + 3, 25.0)])
+async def test_who_fell_silent_before_a_pause_is_not_its_victim(
+    index: int, silent: float, *, anew: bool
+) -> None:
+    """It missed renewals while somebody watched; only its time ran out in the pause."""
+    cluster = Cluster()
+    board = watching(cluster, silent, hosted=True)
+    one = cluster.holders[index]
+    one.silent = DAY
+    board.until(60)
+    cluster.off()
+    if anew:
+        board.stop()
+        board = Board(cluster, 120, hosted=True, earlier=board)
+        board.connect()
+    else:
+        board.stands_still(60.0)
+    cluster.back(board.now, takers=False)
+    one.next = DAY
+    board.until(board.now + 200)
+    board.stop()
+    (incident,) = [told for told in board.incidents if one.key in told.leases]
+    assert incident.leases == (one.key,)
+    assert incident.cause in (Cause.CRASH, Cause.NODE_DOWN)
+    others = [told for told in board.incidents if told is not incident]
+    assert {told.cause for told in others} == {Cause.API_OUTAGE}
+
+
 async def test_who_renewed_once_more_while_nobody_watched_is_told_as_unwatched() -> None:
     cluster = Cluster()
     before = watching(cluster, 60)
@@ -477,6 +506,25 @@ async def test_who_renewed_once_more_while_nobody_watched_is_told_as_unwatched()
     board.stop()
     (incident,) = board.incidents
     assert (incident.cause, [key.name for key in incident.leases]) == (Cause.UNWATCHED, ["app-2"])
+
+
+async def test_who_fell_silent_before_the_api_was_gone_is_not_its_victim() -> None:
+    """Our watch was cut with it, and the Lease ran out meanwhile."""
+    cluster = Cluster()
+    board = watching(cluster, 52)
+    one = cluster.holders[2]
+    one.silent = DAY
+    board.until(60)
+    cluster.off()
+    board.cut()
+    board.until(80)
+    board.connect()
+    cluster.back(board.now, takers=False)
+    one.next = DAY
+    board.until(board.now + 200)
+    board.stop()
+    (incident,) = [told for told in board.incidents if one.key in told.leases]
+    assert (incident.cause, incident.leases) == (Cause.CRASH, (one.key,))
 
 
 async def test_who_stopped_after_the_api_was_back_is_not_its_victim() -> None:
