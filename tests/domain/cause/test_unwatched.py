@@ -570,3 +570,19 @@ async def test_a_renewal_within_a_break_shows_that_the_api_was_back() -> None:
     outages = [told for told in board.incidents if told.cause is Cause.API_OUTAGE]
     assert outages
     assert all("gone for 100 s from about 12:01:00 on" in told.sentence for told in outages)
+
+
+@pytest.mark.parametrize("later", [15.0, 50.0])
+async def test_who_renewed_after_a_stall_was_not_lost_in_it(later: float) -> None:
+    cluster = Cluster()
+    board = watching(cluster, 60)
+    cluster.off()
+    board.until(65)
+    cluster.back(board.now, takers=False)
+    board.until(65 + later)
+    one = cluster.holders[2]
+    one.next = DAY
+    board.until(300)
+    board.stop()
+    (incident,) = board.incidents
+    assert (incident.cause, incident.leases) == (Cause.CRASH, (one.key,))

@@ -19,6 +19,7 @@ COVERED = 0.45  # of the time since the last renewal
 SHARE = 0.33  # of that time, in one silence
 AROUND = 30.0  # seconds in which the API server's own Leases come and go
 TOGETHER = timedelta(seconds=60)  # before the last renewal: what is slow was slow before
+ONE_STALL = timedelta(seconds=10)  # within which all are late after it
 MANY = 3  # other holders that were late in the same seconds
 MANY_SHARE = 0.3  # of all elections: one slow node has fewer
 STILL_LATE = timedelta(seconds=60)  # after an outage: a client backs off before it tries again
@@ -99,6 +100,11 @@ def _slow_for_all(scene: Scene) -> Verdict | None:
     # Heartbeats alone are late where nodes are cut off while elections go on.
     late = {one.key for one in others if one.kind is not Kind.HEARTBEAT}
     if len(hosts) < MANY or len(late) < MANY_SHARE * elections:
+        return None
+    # Whoever renewed after one stall was not lost in it; one that is slow stalls again.
+    late_at = [one.at for one in others]
+    once = max(late_at) - min(late_at) <= ONE_STALL
+    if once and max(late_at) < plus(episode.lost_at, -BRIEF):
         return None
     first = episode.first
     if first.observed_at is None or (first.change.at - first.observed_at) < timedelta(
