@@ -13,7 +13,7 @@ import msgspec
 
 from leases.domain.cause.facts import EARLIEST, Break
 from leases.domain.cause.node_groups import NO_CROWD, Crowd, hearts_of
-from leases.domain.cause.rules.api import OUTAGE, STILL_LATE, silence_of_all
+from leases.domain.cause.rules.api import OUTAGE, STILL_LATE, silence_of_all, still_late
 from leases.domain.cause.scene import Group, Judged, Verdict, chains, clock, counted, seen, span
 from leases.domain.cause.unwatched import between
 from leases.domain.change import ChangeType
@@ -128,8 +128,16 @@ def _victims(gap: Break, there: list[Judged]) -> list[Judged]:
     if gap.until is None:
         return there
     back = _first_back(there, gap.since) or gap.until
-    until = max(gap.until, back) + STILL_LATE
-    return [one for one in there if one.at <= until and one.lost_at <= gap.since + BRIEF]
+    seconds = (gap.until - gap.since).total_seconds()
+    found = []
+    for one in there:
+        late = still_late(one.episode, seconds)
+        # Where nobody was back, a holder is no later than the others.
+        alone = late < STILL_LATE and silence_of_all(one.episode) is None
+        until = gap.until if alone else max(gap.until, back)
+        if one.at <= until + late and one.lost_at <= gap.since + BRIEF:
+            found.append(one)
+    return found
 
 
 def _goes_on(before: Break, gap: Break) -> bool:
@@ -174,7 +182,7 @@ def _off(gap: Break, there: list[Judged], crowd: Crowd) -> Group:
         confidence = Confidence.LIKELY
     facts = [seen(Source.LEASES, fact)]
     if back is not None and last is not None:
-        text = f"the last renewal came at {clock(last)}, the first one after it at {clock(back)}"
+        text = f"the last renewal came at {clock(last)}, the first holder was back at {clock(back)}"
         facts.append(seen(Source.LEASES, text))
     return Group(tuple(there), Verdict(Cause.API_OUTAGE, confidence, sentence, tuple(facts)))
 

@@ -293,6 +293,28 @@ async def test_who_had_time_to_renew_after_an_outage_is_not_its_victim(*, anew: 
     assert all(told.ended is not None and told.ended < after(100) for told in outages)
 
 
+async def test_a_pause_too_short_to_lose_a_lease_in_takes_nobody() -> None:
+    """One holder died in it, and one shortly before; the others went on at once."""
+    cluster = Cluster()
+    board = watching(cluster, 52, hosted=True)
+    early, late = cluster.holders[2:4]
+    early.silent = DAY
+    board.until(60)
+    cluster.off()
+    board.stands_still(5.0)
+    cluster.back(board.now, takers=False)
+    early.next = late.next = DAY
+    board.until(69)
+    cluster.move(2, pod(2, "z7xk"), 75.0)
+    cluster.move(3, pod(3, "z7xk"), 78.0)
+    board.until(250)
+    board.stop()
+    told = {one.leases[0].name: one for one in board.incidents}
+    assert [len(one.leases) for one in board.incidents] == [1] * len(told)
+    assert (told["app-2"].cause, told["app-2"].confidence) == (Cause.CRASH, Confidence.POSSIBLE)
+    assert told["app-3"].cause is Cause.UNWATCHED
+
+
 async def test_two_pauses_within_a_minute_are_two_incidents() -> None:
     board = stopped_for(20.0)
     board.until(110)

@@ -22,7 +22,8 @@ TOGETHER = timedelta(seconds=60)  # before the last renewal: what is slow was sl
 ONE_STALL = timedelta(seconds=10)  # within which all are late after it
 MANY = 3  # other holders that were late in the same seconds
 MANY_SHARE = 0.3  # of all elections: one slow node has fewer
-STILL_LATE = timedelta(seconds=60)  # after an outage: a client backs off before it tries again
+STILL_LATE = timedelta(seconds=60)  # after an outage: a holder that gave up starts anew
+GIVES_UP = 2 / 3  # of the duration: RenewDeadline of client-go's tools/leaderelection
 
 
 def api_trouble(scene: Scene) -> Verdict | None:
@@ -83,12 +84,23 @@ def _came_late_after(scene: Scene, quiet: list[Silence]) -> Verdict | None:
     for since, until in gone:
         # A renewal within it shows that the API server was back before our watch was.
         due_in_it = plus(since, -due) <= episode.lost_at <= plus(since, BRIEF)
-        if due_in_it and since < episode.at <= plus(until, STILL_LATE):
-            verdict = _outage(scene, (until - since).total_seconds(), broken=False)
+        seconds = (until - since).total_seconds()
+        if due_in_it and since < episode.at <= plus(until, still_late(episode, seconds)):
+            verdict = _outage(scene, seconds, broken=False)
             text = f"the renewal that was due fell into it; it ended at {clock(until)}"
             fact = seen(Source.LEASES, text)
             return msgspec.structs.replace(verdict, evidence=(*verdict.evidence, fact))
     return None
+
+
+def still_late(episode: Episode, seconds: float) -> timedelta:
+    """Return for how long after so many seconds of outage its holder may be late because of it.
+
+    It tries again by its own rhythm, unless it has given up meanwhile.
+    """
+    if seconds >= GIVES_UP * episode.duration:
+        return STILL_LATE
+    return timedelta(seconds=1.5 * episode.rhythm + 2.0)
 
 
 def _slow_for_all(scene: Scene) -> Verdict | None:
