@@ -149,8 +149,8 @@ def flapping(left: list[Judged], breaks: Iterable[Break] = ()) -> list[Group]:
             if len(chain) < QUICK_LOSSES:
                 continue
             hosts = {one.episode.loser.host for one in chain if one.episode.loser is not None}
-            stops = [one for one in chain if one.verdict.cause is Cause.GRACEFUL_STOP]
-            if stops and len(hosts) == len(chain):  # each another Pod: they were only stopped
+            released = [one for one in chain if one.episode.opening is ChangeType.RELEASED]
+            if released and len(hosts) == len(chain):  # each another Pod: they were only stopped
                 continue
             groups.append(Group(tuple(chain), _lost_again_and_again(chain, hosts)))
     return groups

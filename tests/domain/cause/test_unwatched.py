@@ -459,6 +459,25 @@ def flapping_board() -> Board:
     return board
 
 
+async def test_pods_that_die_in_turn_flap_although_nobody_knows_them() -> None:
+    """Each is another one, and none released: that is no rollout."""
+    cluster = Cluster(elections=3, nodes=0)
+    one = cluster.holders[0]
+    one.duration, one.every = 3, 0.5
+    board = Board(cluster, 0.0, answers=no_pod)
+    board.connect()
+    for number in range(8):
+        board.until(board.now + 2)
+        one.silent = board.now + 4
+        board.until(board.now + 4)
+        cluster.move(0, pod(0, f"w{number}bc"), board.now)
+    board.until(board.now + 5)
+    (incident,) = board.incidents
+    assert incident.cause is Cause.FLAPPING
+    assert len(incident.members) == 16
+    board.stop()
+
+
 async def test_what_flapped_before_our_process_stood_still_ended_there() -> None:
     board = flapping_board()
     board.cluster.off()
