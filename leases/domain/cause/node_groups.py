@@ -170,8 +170,9 @@ def dead_nodes(left: list[Judged], crowd: Crowd = NO_CROWD) -> list[Group]:
         for heart in mine:
             on_it = by_node.pop(heart.episode.key.name, [])
             there += [one for one in on_it if _died_with(one, heart)]
+        placed = bool(there)
         there = there or _one_death(unsure, mine)
-        groups.append(_node_group([*mine, *there], name))
+        groups.append(_node_group([*mine, *there], name, placed=placed))
     for name, alike in by_node.items():
         there = [one for one in alike if one.node]
         if not there:
@@ -208,7 +209,8 @@ def _is_removed(one: Judged, name: str) -> bool:
     return episode.kind is Kind.HEARTBEAT and episode.key.name == name and deleted
 
 
-def _node_group(there: list[Judged], name: str) -> Group:
+def _node_group(there: list[Judged], name: str, *, placed: bool = True) -> Group:
+    """`placed`: it is known that the holders of the elections ran there."""
     if len(there) == 1 and there[0].episode.kind is Kind.HEARTBEAT:
         return Group(tuple(there), there[0].verdict, _hosts(there, name))
     there = sorted(there, key=lambda one: one.at)
@@ -224,9 +226,11 @@ def _node_group(there: list[Judged], name: str) -> Group:
     count = counted(len(elections), "election")
     what = _stopped(name, len(hearts))
     whose = "their" if len(hearts) > 1 else "its"
-    ran = f"{count} that {whose} pods held ran out within {span(within.total_seconds())}"
+    pods = "pods" if len(elections) > 1 else "pod"
+    held = f"that {whose} {pods} {'held' if placed else 'may have held'}"
+    ran = f"{count} {held} ran out within {span(within.total_seconds())}"
     if len(elections) == 1:
-        ran = f"{count} that {whose} pod held ran out at {clock(elections[0].at)}"
+        ran = f"{count} {held} ran out at {clock(elections[0].at)}"
     back = [one for one in hearts if one.episode.happened(ChangeType.RECOVERED)]
     died, lived = any(one.died for one in there), any(one.died is False for one in there)
     cause = Cause.NODE_DOWN

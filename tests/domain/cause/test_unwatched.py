@@ -459,6 +459,18 @@ def flapping_board() -> Board:
     return board
 
 
+async def test_holders_that_nobody_placed_may_have_run_on_a_node_that_died() -> None:
+    cluster = Cluster()
+    board = watching(cluster, 60)
+    for index in (2, 3, 4, ELECTIONS):
+        cluster.holders[index].silent = DAY
+    board.until(200)
+    board.stop()
+    (incident,) = board.incidents
+    assert incident.cause is Cause.NODE_DOWN
+    assert "; 3 elections that its pods may have held ran out within " in incident.sentence
+
+
 async def test_pods_that_die_in_turn_flap_although_nobody_knows_them() -> None:
     """Each is another one, and none released: that is no rollout."""
     cluster = Cluster(elections=3, nodes=0)
