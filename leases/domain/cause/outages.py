@@ -39,12 +39,13 @@ _BACK = (
 def outages(left: list[Judged], crowd: Crowd = NO_CROWD) -> list[Group]:
     """Group what one outage did, whatever each Lease alone looks like."""
     groups, taken = [], set[int]()
-    for gap, silenced in _by_gap(left):
-        around = [one for one in left if one.verdict.cause in _API and _is_near(one, gap)]
+    for gaps, silenced in _by_gap(left):
+        api = [one for one in left if one.verdict.cause in _API]
+        around = [one for one in api if any(_is_near(one, gap) for gap in gaps)]
         found = {one.serial: one for one in (*silenced, *around) if one.serial not in taken}
         taken |= found.keys()
         if found:
-            groups.append(_off(gap, sorted(found.values(), key=_lost), crowd))
+            groups.append(_off(gaps, sorted(found.values(), key=_lost), crowd))
     mine = sorted((one for one in left if one.verdict.cause in _API), key=_lost)
     for chain in chains([one for one in mine if one.serial not in taken], API_GAP, _at):
         groups.append(_outage(chain, left, taken, crowd))
@@ -108,17 +109,19 @@ def unwatched(left: list[Judged]) -> list[Group]:
     return groups
 
 
-def _by_gap(left: list[Judged]) -> Iterator[tuple[Break, list[Judged]]]:
-    """Yield the times in which nobody could write, with all that was silent through them."""
-    found: list[tuple[Break, list[Judged]]] = []
+def _by_gap(left: list[Judged]) -> Iterator[tuple[list[Break], list[Judged]]]:
+    """Yield the times in which nobody could write, with all that was silent through them: several
+    where it came back, and went again.
+    """
+    found: list[tuple[list[Break], list[Judged]]] = []
     gaps = {id(one.gap): one.gap for one in left if one.gap is not None and one.gap.of_all}
     for gap in sorted(gaps.values(), key=lambda one: one.since):
         there = _victims(gap, [one for one in left if one.gap is gap])
-        before = found[-1] if found else None
-        if before is not None and _goes_on(before[0], gap):  # it came back, and went again
-            before[1].extend(there)
+        if found and _goes_on(found[-1][0][-1], gap):
+            found[-1][0].append(gap)
+            found[-1][1].extend(there)
         else:
-            found.append((gap, there))
+            found.append(([gap], there))
     yield from found
 
 
@@ -154,8 +157,9 @@ def _is_near(one: Judged, gap: Break) -> bool:
     return gap.since - API_GAP <= one.at and (gap.until is None or one.at <= gap.until + API_GAP)
 
 
-def _off(gap: Break, there: list[Judged], crowd: Crowd) -> Group:
-    """The API was off, or nobody wrote, in a time that we did not watch."""
+def _off(gaps: list[Break], there: list[Judged], crowd: Crowd) -> Group:
+    """The API was off, or nobody wrote, in a time that we did not watch, or in several."""
+    gap = gaps[0]
     until = gap.until or max(one.at for one in there)
     back = _first_back(there, gap.since)
     last = _last_renewal(there, min(until, back or until))
@@ -169,10 +173,12 @@ def _off(gap: Break, there: list[Judged], crowd: Crowd) -> Group:
         confidence = Confidence.CERTAIN
     else:
         since = last or gap.since
-        seconds = ((back or until) - since).total_seconds()
+        gone = f"for {span(((back or until) - since).total_seconds())}"
+        if len(gaps) > 1:
+            gone = f"{len(gaps)} times"
         sentence = (
-            f"The API server was gone for {span(seconds)} from about {clock(since)} on: nobody "
-            f"wrote any Lease{count}"
+            f"The API server was gone {gone} from about {clock(since)} on: nobody wrote any "
+            f"Lease{count}"
         )
         share = 100 * (gap.wrote or 0.0)
         fact = (

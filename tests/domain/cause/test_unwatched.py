@@ -331,6 +331,24 @@ async def test_two_pauses_within_a_minute_are_two_incidents() -> None:
         assert len(incident.members) == len(losses) > 0
 
 
+async def test_an_api_that_goes_again_at_once_was_gone_twice() -> None:
+    cluster = Cluster()
+    board = watching(cluster, 60)
+    for since in (60, 100):
+        board.until(since)
+        cluster.off()
+        board.cut()
+        board.until(since + 20)
+        cluster.back(board.now, takers=False)
+        board.connect()
+    board.until(300)
+    board.stop()
+    (incident,) = board.incidents
+    assert incident.cause is Cause.API_OUTAGE
+    assert incident.sentence.startswith("The API server was gone 2 times from about 12:01:00 on")
+    assert len(incident.members) == len(board.losses(58))
+
+
 async def test_nodes_that_fall_silent_together_while_others_go_on_did_not_die() -> None:
     cluster = Cluster()
     board = watching(cluster, 60)
