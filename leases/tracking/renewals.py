@@ -150,21 +150,21 @@ MAX_LATE_LEASES = 10_000
 KEPT = 12  # of one Lease
 KEPT_LATE = 256  # of all Leases
 LATELY = timedelta(minutes=3)
-_NONE_LATE: deque[OverdueInterval] = deque()
 
 
 class LateRenewals:
     """The last overdue renewals of each Lease that had any lately."""
 
     def __init__(self) -> None:
-        self._rings: dict[ObjectName, deque[OverdueInterval]] = {}
+        # Not deques: one has room for 64, and most Leases had one or two.
+        self._of: dict[ObjectName, tuple[OverdueInterval, ...]] = {}
         # Of all Leases: thousands of heartbeats do not push out the elections.
         self._newest: deque[LateWriter] = deque(maxlen=KEPT_LATE)
         self._hearts: deque[LateWriter] = deque(maxlen=KEPT_LATE)
 
     def of(self, key: ObjectName) -> tuple[OverdueInterval, ...]:
         """Return the last overdue renewals of one Lease, oldest first."""
-        return tuple(self._rings.get(key, _NONE_LATE))
+        return self._of.get(key, ())
 
     def lately(self, now: datetime) -> tuple[LateWriter, ...]:
         """Return the last overdue renewals of all Leases in the last minutes."""
@@ -176,13 +176,10 @@ class LateRenewals:
     def note(self, known: Tracked, at: datetime) -> LateRenewal | None:
         """Add a renewal of the late state `known`. Returns it if it nearly came too late."""
         seconds = (at - known.observed_at).total_seconds()
-        ring = self._rings.pop(known.key, None)
-        if ring is None:
-            ring = deque(maxlen=KEPT)
-            if len(self._rings) >= MAX_LATE_LEASES:
-                del self._rings[next(iter(self._rings))]
-        ring.append(OverdueInterval(at, seconds))
-        self._rings[known.key] = ring
+        earlier = self._of.pop(known.key, ())
+        if len(self._of) >= MAX_LATE_LEASES:
+            del self._of[next(iter(self._of))]
+        self._of[known.key] = (*earlier[1 - KEPT :], OverdueInterval(at, seconds))
         duration, holder = known.lasts_seconds, known.holder
         if holder is not None:
             newest = self._hearts if known.kind is Kind.HEARTBEAT else self._newest

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from datetime import timedelta
 
 import msgspec
 
 from leases.domain.phase import EMPTY, with_sample
 from leases.tracking import renewals
-from leases.tracking.renewals import SLOT, SLOTS, RenewalLog
+from leases.tracking.renewals import KEPT, SLOT, SLOTS, LateRenewals, RenewalLog
 from leases.tracking.tracked_lease import Tracked
 from tests.support.values.tracked_leases import NOW, tracked
 
@@ -113,3 +114,25 @@ def test_a_lease_not_followed_shows_its_remembered_intervals_and_is_requested(mo
     assert log.asked == [KNOWN.key]
     log.of(tracked("other"))
     assert [key.name for key in log.asked] == ["other"]
+
+
+def test_the_last_overdue_renewals_of_a_lease_are_kept():
+    late = LateRenewals()
+    for second in range(KEPT + 3):
+        late.note(tracked(observed_at=NOW), NOW + timedelta(seconds=second))
+    kept = late.of(tracked().key)
+    assert [one.seconds for one in kept] == list(range(3, KEPT + 3))
+
+
+def test_what_is_kept_of_a_lease_that_was_late_once_is_little(monkeypatch):
+    monkeypatch.setattr(renewals, "MAX_LATE_LEASES", 1000)
+    late = LateRenewals()
+    leases = [tracked(name=f"n-{number}", observed_at=NOW) for number in range(1500)]
+    tracemalloc.start()
+    for one in leases:
+        late.note(one, NOW + timedelta(seconds=9))
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert late.of(leases[499].key) == ()
+    assert len(late.of(leases[500].key)) == 1
+    assert kept < 1000 * 512
