@@ -3,6 +3,7 @@
 Every replica finds the same incidents under the same ids. Of two versions the newer one stays.
 """
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from functools import cache, partial
@@ -30,7 +31,7 @@ from leases.models import IncidentNote
 
 # Copies of changes in one incident: 300 KB at most. The others are in History, with their cause.
 MAX_STORY = 400
-MEMBERS_PER_SELECT = 300
+KEYS_PER_SELECT = 200
 _MARK = (
     "UPDATE leases_change SET cause = %s, incident = %s "
     "WHERE cluster = %s AND namespace = %s AND name = %s AND identity = %s"
@@ -54,7 +55,9 @@ _SWEEP = (
     "(SELECT incident FROM leases_incident WHERE cluster = %s AND part_of = %s))"
 )
 _KEY = ("cluster", "incident")
-Name = tuple[str, str, str]  # of a change: namespace and name of its Lease, identity
+_NAME = ("cluster", "namespace", "name", "identity")
+Key = tuple[str, str]  # of an incident
+Name = tuple[str, str, str, str]  # of a change
 
 
 class Reviewed(msgspec.Struct, frozen=True):
@@ -107,67 +110,90 @@ def write_incidents_of(*batches: IncidentBatch) -> list[refused_rows.RefusedValu
     """
     refused: list[refused_rows.RefusedValue] = []
     with transaction_in_turn(*(batch.cluster for batch in batches)):
-        written = {batch.cluster: _write_batch(batch, refused) for batch in batches}
-        queue_messages({cluster: reviewed for cluster, (reviewed, _) in written.items()})
+        same = same_elsewhere(batches)
+        settled = [one for batch in batches for one in batch.settled]
+        changed = [one for batch in batches for one in batch.reviewed]
+        changed += [one for one in settled if _key(one) in same]
+        settled = [one for one in settled if _key(one) not in same]
+        reviewed = [one for each in changed for one in _under(same, each)]
+        refused_rows.write_all_but_refused(reviewed, write_incidents, partial(_refuse, refused))
+        settle(settled)
+        queue_messages(_by_cluster([*reviewed, *settled]))
+        marks = [
+            (
+                batch.cluster,
+                replace(one, incident=same.get((batch.cluster, one.incident), one.incident)),
+            )
+            for batch in batches
+            for one in batch.marks
+        ]
+        refused_rows.write_all_but_refused(marks, write_marks, partial(_refuse_mark, refused))
+        swept = [
+            (one, sweep_some(batch.cluster, one, same)) for batch in batches if (one := batch.sweep)
+        ]
         new = refused_rows.set_aside(refused)
-    for batch in batches:
-        marked_until = written[batch.cluster][1]
-        if batch.sweep is not None and marked_until is not None:
-            batch.sweep.since = marked_until + MOMENT
+    for sweep, marked_until in swept:
+        sweep.since = marked_until + MOMENT
     refused_rows.log(new)
     return new
 
 
-def _write_batch(
-    batch: IncidentBatch, refused: list[refused_rows.RefusedValue]
-) -> tuple[list[tuple[Incident, datetime]], datetime | None]:
-    """Return the incidents as they are stored now, and up to when a sweep has marked changes."""
-    make = partial(refused_rows.refusal, cluster=batch.cluster)
-
-    def refuse(one: Reviewed, error: Exception) -> None:
-        incident = one.incident
-        refused.append(make(refused_rows.What.INCIDENT, incident, error, same=incident.id))
-
-    def refuse_mark(mark: CauseMark, error: Exception) -> None:
-        key, same = mark.member.lease, mark.member.identity
-        refused.append(make(refused_rows.What.CAUSE, mark, error, same=same, key=key))
-
-    same = same_elsewhere(batch)
-    settled = [one for one in batch.settled if one.incident.id not in same]
-    changed = (*batch.reviewed, *(one for one in batch.settled if one.incident.id in same))
-    reviewed = [one for each in changed for one in _under(same, each)]
-    refused_rows.write_all_but_refused(reviewed, write_incidents, refuse)
-    settle(batch.cluster, settled)
-    marks = [replace(one, incident=same.get(one.incident, one.incident)) for one in batch.marks]
-    refused_rows.write_all_but_refused(marks, partial(write_marks, batch.cluster), refuse_mark)
-    marked_until = None if batch.sweep is None else sweep_some(batch.cluster, batch.sweep, same)
-    return [(one.incident, one.at) for one in (*reviewed, *settled)], marked_until
+def _refuse(refused: list[refused_rows.RefusedValue], one: Reviewed, error: Exception) -> None:
+    incident, what = one.incident, refused_rows.What.INCIDENT
+    refused.append(
+        refused_rows.refusal(what, incident, error, cluster=incident.cluster, same=incident.id)
+    )
 
 
-def same_elsewhere(batch: IncidentBatch) -> dict[str, str]:
+def _refuse_mark(
+    refused: list[refused_rows.RefusedValue], marked: tuple[str, CauseMark], error: Exception
+) -> None:
+    cluster, mark = marked
+    key, same = mark.member.lease, mark.member.identity
+    refused.append(
+        refused_rows.refusal(
+            refused_rows.What.CAUSE, mark, error, cluster=cluster, same=same, key=key
+        )
+    )
+
+
+def _key(one: Reviewed) -> Key:
+    return one.incident.cluster, one.incident.id
+
+
+def _by_cluster(reviewed: Iterable[Reviewed]) -> dict[str, list[tuple[Incident, datetime]]]:
+    found: dict[str, list[tuple[Incident, datetime]]] = defaultdict(list)
+    for one in reviewed:
+        found[one.incident.cluster].append((one.incident, one.at))
+    return found
+
+
+def same_elsewhere(batches: Iterable[IncidentBatch]) -> dict[Key, str]:
     """Return which incidents another replica reported under another id, with that id.
 
     Two replicas may order the expiries of one moment differently. Then each takes another change
     for the first one of the incident, from which the id follows.
     """
-    ids = {mark.incident for mark in batch.marks}
-    ids |= {one.incident.id for one in (*batch.reviewed, *batch.settled)}
-    stored = dict(_of_incidents(batch.cluster, ids, "incident, part_of"))
-    found = {one: heir for one, heir in stored.items() if heir and heir not in batch.own}
+    own = {batch.cluster: batch.own for batch in batches}
+    reviewed = [one for batch in batches for one in batch.reviewed]
+    keys = {(batch.cluster, mark.incident) for batch in batches for mark in batch.marks}
+    keys.update(map(_key, reviewed), (_key(one) for batch in batches for one in batch.settled))
+    stored = dict(_of_incidents(keys, "part_of"))
+    found = {key: heir for key, heir in stored.items() if heir and heir not in own[key[0]]}
     began_with = {
-        _name(one.incident.members[0]): one.incident.id
-        for one in batch.reviewed
-        if one.incident.id not in stored and one.incident.members
+        _name(one.incident, one.incident.members[0]): _key(one)
+        for one in reviewed
+        if _key(one) not in stored and one.incident.members
     }
-    for name, other in _stored(batch.cluster, list(began_with), "incident"):
-        if other is not None and other not in batch.own:
+    for name, other in _stored(list(began_with), "incident"):
+        if other is not None and other not in own[name[0]]:
             found[began_with[name]] = other
     return found
 
 
-def _under(same: dict[str, str], reviewed: Reviewed) -> list[Reviewed]:
+def _under(same: dict[Key, str], reviewed: Reviewed) -> list[Reviewed]:
     """Return an incident under the id of the other replica; ours leads there."""
-    other = same.get(reviewed.incident.id)
+    other = same.get(_key(reviewed))
     if other is None:
         return [reviewed]
     led = replace(reviewed.incident, members=(), part_of=other)
@@ -177,23 +203,20 @@ def _under(same: dict[str, str], reviewed: Reviewed) -> list[Reviewed]:
 
 
 def write_incidents(reviewed: Sequence[Reviewed]) -> None:
-    """Insert or update these incidents of one cluster. Runs in the caller's transaction."""
-    cluster = reviewed[0].incident.cluster
-    ids = {one.incident.id for one in reviewed}
+    """Insert or update these incidents. Runs in the caller's transaction."""
     stored = {
-        number: (moment(updated_at), story_of(story))
-        for number, updated_at, story in _of_incidents(cluster, ids, "incident, updated_at, story")
+        key: (moment(updated_at), story_of(story))
+        for key, updated_at, story in _of_incidents(set(map(_key, reviewed)), "updated_at, story")
     }
-    newest = {one.incident.id: one for one in sorted(reviewed, key=lambda one: one.at)}
-    for number, (updated_at, _) in stored.items():
-        if updated_at > newest[number].at:
-            del newest[number]
-    known = {number: stored[number][1] if number in stored else () for number in newest}
-    stories = _stories(cluster, newest.values(), known)
+    newest = {_key(one): one for one in sorted(reviewed, key=lambda one: one.at)}
+    for key, (updated_at, _) in stored.items():
+        if updated_at > newest[key].at:
+            del newest[key]
+    known = {key: stored[key][1] if key in stored else () for key in newest}
+    stories = _stories(newest.values(), known)
     time = cache(connection.ops.adapt_datetimefield_value)
     values = [
-        incident_values(one.incident, stories[number], one.at, time)
-        for number, one in newest.items()
+        incident_values(one.incident, stories[key], one.at, time) for key, one in newest.items()
     ]
     if values:
         columns = list(values[0])
@@ -205,32 +228,32 @@ def write_incidents(reviewed: Sequence[Reviewed]) -> None:
         )
     for one in newest.values():
         if one.incident.part_of:
-            notes = IncidentNote.objects.filter(cluster=cluster, incident=one.incident.id)
+            cluster, number = _key(one)
+            notes = IncidentNote.objects.filter(cluster=cluster, incident=number)
             notes.update(incident=one.incident.part_of)
 
 
-def settle(cluster: str, settled: Iterable[Reviewed]) -> None:
+def settle(settled: Iterable[Reviewed]) -> None:
     """Store that these incidents are settled. They are over: nobody needs their members."""
     time = connection.ops.adapt_datetimefield_value
-    rows = [(time(one.at), cluster, one.incident.id, time(one.at)) for one in settled]
-    execute_many(_SETTLE, rows)
+    execute_many(_SETTLE, [(time(one.at), *_key(one), time(one.at)) for one in settled])
 
 
-def write_marks(cluster: str, marks: Iterable[CauseMark]) -> None:
-    """Store the causes of changes. A change that is not stored is left out."""
+def write_marks(marks: Iterable[tuple[str, CauseMark]]) -> None:
+    """Store the causes of changes, by cluster. A change that is not stored is left out."""
     rows = [
         (one.cause.value, one.incident, cluster, key.namespace, key.name, one.member.identity)
-        for one in marks
+        for cluster, one in marks
         for key in (one.member.lease,)
     ]
     execute_many(_MARK, rows)
 
 
-def sweep_some(cluster: str, sweep: Sweep, same: dict[str, str]) -> datetime:
+def sweep_some(cluster: str, sweep: Sweep, same: dict[Key, str]) -> datetime:
     """Mark the next changes of a sweep. Returns up to when they are marked."""
     time = connection.ops.adapt_datetimefield_value
     since, until = time(sweep.since), time(sweep.until)
-    number = same.get(sweep.incident, sweep.incident)
+    number = same.get((cluster, sweep.incident), sweep.incident)
     found = select(_NEXT, [cluster, since, until])
     end = moment(found[0][0]) if found else sweep.until
     cause = sweep.cause.value
@@ -240,21 +263,20 @@ def sweep_some(cluster: str, sweep: Sweep, same: dict[str, str]) -> datetime:
     return end
 
 
-def _stories(
-    cluster: str, reviewed: Iterable[Reviewed], known: dict[str, Story]
-) -> dict[str, Story]:
+def _stories(reviewed: Iterable[Reviewed], known: dict[Key, Story]) -> dict[Key, Story]:
     """Add copies of the changes that the stories lack, as far as they are stored."""
-    missing: dict[str, list[Name]] = {}
+    missing: dict[Key, list[Name]] = {}
     for one in reviewed:
-        story = known[one.incident.id]
+        story = known[_key(one)]
         has = {(change.namespace, change.name, identity) for identity, change in story}
-        lacks = [name for name in map(_name, one.incident.members) if name not in has]
-        missing[one.incident.id] = lacks[: max(0, MAX_STORY - len(story))]
-    names = list(dict.fromkeys(name for lacks in missing.values() for name in lacks))
-    found = {name: to_change(tuple(row)) for name, *row in _stored(cluster, names, COLUMNS)}
+        names = (_name(one.incident, member) for member in one.incident.members)
+        lacks = [name for name in names if name[1:] not in has]
+        missing[_key(one)] = lacks[: max(0, MAX_STORY - len(story))]
+    wanted = list(dict.fromkeys(name for lacks in missing.values() for name in lacks))
+    found = {name: to_change(tuple(row)) for name, *row in _stored(wanted, COLUMNS)}
     return {
-        number: _in_order((*known[number], *((n[2], found[n]) for n in lacks if n in found)))
-        for number, lacks in missing.items()
+        key: _in_order((*known[key], *((n[3], found[n]) for n in lacks if n in found)))
+        for key, lacks in missing.items()
     }
 
 
@@ -262,33 +284,34 @@ def _in_order(story: Story) -> Story:
     return tuple(sorted(story, key=lambda one: (one[1].at, one[1].observed_at)))
 
 
-def _name(member: Member) -> Name:
-    return member.lease.namespace, member.lease.name, member.identity
+def _name(incident: Incident, member: Member) -> Name:
+    return incident.cluster, member.lease.namespace, member.lease.name, member.identity
 
 
-def _of_incidents(cluster: str, ids: Collection[str], columns: str) -> Iterator[tuple[Any, ...]]:
-    """Yield these columns of the incidents that are stored."""
-    if ids:
-        marks = ", ".join(["%s"] * len(ids))
-        yield from select(
-            f"SELECT {columns} FROM leases_incident "  # noqa: S608
-            f"WHERE cluster = %s AND incident IN ({marks})",
-            [cluster, *ids],
-        )
+def _of_incidents(keys: Collection[Key], columns: str) -> Iterator[tuple[Any, ...]]:
+    """Yield these columns of the incidents that are stored, each row after its key."""
+    return _joined(list(keys), columns, "leases_incident", _KEY)
 
 
-def _stored(cluster: str, names: Sequence[Name], columns: str) -> Iterator[tuple[Any, ...]]:
+def _stored(names: Sequence[Name], columns: str) -> Iterator[tuple[Any, ...]]:
     """Yield these columns of the changes that are stored, each row after its name."""
-    for start in range(0, len(names), MEMBERS_PER_SELECT):
-        some = names[start : start + MEMBERS_PER_SELECT]
-        marks = ", ".join(["(%s, %s, %s)"] * len(some))
+    return _joined(names, columns, "leases_change", _NAME)
+
+
+def _joined(
+    wanted: Sequence[tuple[str, ...]], columns: str, table: str, key: tuple[str, ...]
+) -> Iterator[tuple[Any, ...]]:
+    size = len(key)
+    asked = ", ".join(f"asked.column{place}" for place in range(1, size + 1))
+    same = " AND ".join(f"{name} = asked.column{place}" for place, name in enumerate(key, start=1))
+    row = f"({', '.join(['%s'] * size)})"
+    for start in range(0, len(wanted), KEYS_PER_SELECT):
+        some = wanted[start : start + KEYS_PER_SELECT]
         # SQLite uses the whole key only in a join, and joins in this order.
         rows = select(
-            "SELECT asked.column1, asked.column2, asked.column3, "  # noqa: S608
-            f"{columns} FROM (VALUES {marks}) AS asked "
-            "CROSS JOIN leases_change WHERE cluster = %s AND namespace = asked.column1 "
-            "AND name = asked.column2 AND identity = asked.column3",
-            [*(value for name in some for value in name), cluster],
+            f"SELECT {asked}, {columns} FROM (VALUES {', '.join([row] * len(some))}) AS asked "  # noqa: S608
+            f"CROSS JOIN {table} WHERE {same}",
+            [value for one in some for value in one],
         )
-        for row in rows:
-            yield (row[:3], *row[3:])
+        for found in rows:
+            yield (found[:size], *found[size:])

@@ -13,6 +13,7 @@ from leases.domain.lease import ObjectName
 from leases.history import recorder, write_batch
 from leases.history.insert_incidents import Reviewed
 from leases.history.recorder import Recorder, StateSource
+from leases.history.rows import story_of
 from leases.history.write_batch import let_go, write_what_fits
 from tests.support.recording import KEY, in_thread, until
 from tests.support.values.batches import BEYOND, a_batch
@@ -60,12 +61,18 @@ async def test_the_incidents_of_all_clusters_are_one_more_transaction(
     for number, cluster in enumerate("abc"):
         change = a_change(number, cluster=cluster)
         three.record(cluster=cluster, changes=(change,))
-        incident = incident_with(change, id=f"of {cluster}", cluster=cluster)
+        incident = incident_with(change, cluster=cluster, sentence=f"of {cluster}")
         three.record_incidents(cluster, [Reviewed(incident, T0)])
     await three.flush()
     assert three.writes == writes
-    rows = models.ChangeRecord.objects.order_by("id").values_list("incident", flat=True)
-    assert await in_thread(lambda: list(rows)) == ["of a", "of b", "of c"]
+    marked = models.ChangeRecord.objects.order_by("id").values_list("incident", flat=True)
+    assert await in_thread(lambda: list(marked)) == ["one"] * 3
+    rows = models.IncidentRecord.objects.order_by("cluster")
+    stored = await in_thread(lambda: [(row.cluster, row.sentence, row.story) for row in rows])
+    assert [row[:2] for row in stored] == [(one, f"of {one}") for one in "abc"]
+    assert [[change.cluster for _, change in story_of(row[2])] for row in stored] == [
+        ["a"], ["b"], ["c"]
+    ]  # fmt: skip
 
 
 async def test_a_quiet_cluster_is_not_written_with_another(three):

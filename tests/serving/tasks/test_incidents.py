@@ -145,19 +145,19 @@ async def test_an_expired_lease_is_an_incident_everywhere_and_after_a_restart(
     assert again.publisher.hubs["a"].going_on() == (incident,)
     stored = await sync_to_async(incident_of)("a", incident.id)
     assert [one.change for one in stored.story] == ["expired"]
-    marked: list[CauseMark] = []
+    marked: list[tuple[str, CauseMark]] = []
     write = insert_incidents.write_marks
     monkeypatch.setattr(
         insert_incidents,
         "write_marks",
-        lambda cluster, some: write(cluster, marked.extend(some) or some),
+        lambda some: write(marked.extend(some) or some),
     )
     await again.clusters["a"].writer.delete(WEB)
     await until_stored(lambda: incident_of("a", incident.id).incident.ended)
     assert again.publisher.hubs["a"].going_on() == ()
     assert len(await sync_to_async(find_incidents)("a", limit=9)) == 1
     # The recorder knows what the run before has marked.
-    assert [mark.member.identity.split()[1] for mark in marked] == ["deleted"]
+    assert [mark.member.identity.split()[1] for _, mark in marked] == ["deleted"]
 
 
 async def test_who_asked_for_critical_alone_hears_of_a_gap_that_goes_on(start, killed, monkeypatch):

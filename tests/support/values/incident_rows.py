@@ -43,6 +43,6 @@ def store(*incidents: Incident, at: datetime = T0) -> None:
     for incident in incidents:
         write_incidents([Reviewed(incident, at)])
         write_marks(
-            incident.cluster,
-            [CauseMark(member, incident.cause, incident.id) for member in incident.members],
+            (incident.cluster, CauseMark(member, incident.cause, incident.id))
+            for member in incident.members
         )
