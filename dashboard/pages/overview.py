@@ -23,10 +23,9 @@ from dashboard.charts.histograms import SHOWN, USUAL_DURATION, AgesChart, ages_c
 from dashboard.feed import ClusterFeed, Flappers
 from dashboard.parts.attention import Attention, abandoned_line, attention, receiver_lines
 from dashboard.parts.change_sentence import change_line, recent_changes
-from dashboard.parts.key_figures import Calm, Kpi, calm, kpis, last_day, with_elections
+from dashboard.parts.key_figures import Calm, Kpi, calm, day_of, kpis, with_elections
 from dashboard.parts.lease_row import RowView, row_view
 from dashboard.parts.node_summary import orphans_of
-from leases.domain.change import HOLDER_CHANGES
 from leases.domain.figures import TROUBLE, severity
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
@@ -79,8 +78,7 @@ def summary(watched: ClusterFeed, now: datetime) -> Overview:
     )
     lines += receiver_lines(watched.failing_receivers(), now)
     shown = sorted(elections, key=partial(_severity, flappers))
-    numbers = activity.of_kind(Kind.ELECTION, HOLDER_CHANGES, now)
-    day = last_day(sum(numbers), activity, elections, now)
+    numbers, day = day_of(watched, now)
     return Overview(
         cluster=cluster,
         connection=store.connection.shown(now),

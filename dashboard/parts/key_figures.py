@@ -16,6 +16,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from dashboard.charts.bars import unwatched_hours
+from dashboard.feed import ClusterFeed
 from dashboard.parts.formatting import age, counted, percent, thousands
 from leases.domain.change import HOLDER_CHANGES
 from leases.domain.kind import Kind
@@ -128,6 +129,9 @@ KIND_WORDS = {
 NAMED_KINDS = 2  # kinds that a caption names
 
 
+UNKNOWN = (("?", ""),)
+
+
 class Kpi(msgspec.Struct, frozen=True, kw_only=True):
     """`value` is numbers with their units; a live frame replaces it and `detail` under `figure`."""
 
@@ -157,11 +161,24 @@ def by_phase(counts: Counts, phase: Phase) -> int:
     return sum(phases.get(phase, 0) for phases in counts.values())
 
 
-def last_day(changes: int, activity: Activity, elections: Sequence[Tracked], now: datetime) -> Day:
+def last_day(changes: int, activity: Activity, elections: Iterable[Tracked], now: datetime) -> Day:
     """Sum up a day: its changes of holder, its gaps, and the gaps that are still open."""
     watched = watched_day(activity.watched, now)
     open_gaps = filter(None, map(open_gap, elections))
     return Day(changes, activity.unheld.seconds(now, open_gaps), watched)
+
+
+NOBODY_HOLDS = (Phase.EXPIRED, Phase.VACANT)
+
+
+def day_of(feed: ClusterFeed, now: datetime) -> tuple[list[int], Day]:
+    """The last day of a cluster's elections: changes of holder per hour, and their figures.
+
+    Reads no Lease that somebody holds: it has no gap that goes on.
+    """
+    numbers = feed.activity.of_kind(Kind.ELECTION, HOLDER_CHANGES, now)
+    unheld = feed.store.select((Kind.ELECTION,), NOBODY_HOLDS)
+    return numbers, last_day(sum(numbers), feed.activity, unheld, now)
 
 
 def with_elections(counts: Counts, elections: Iterable[Tracked]) -> Counts:
@@ -200,34 +217,38 @@ def kpis(
 ) -> tuple[Kpi, ...]:
     """The strip, from left to right. Without `known`, no list was read yet."""
     now = counted_kpis(cluster, counts, excused)
+    return (*(now if known else map(unread, now)), *lately_kpis(cluster, day))
+
+
+def lately_kpis(cluster: str, day: Day) -> tuple[Kpi, Kpi]:
+    """Changes of holder and time without one, of elections in the last 24 h."""
     history = reverse("history", args=[cluster])
     holder_changes = "&".join(f"change={change.value}" for change in HOLDER_CHANGES)
     start, end = day.watched.start, day.watched.until
-    lately: tuple[Kpi, ...] = (
+    blank = day.watched.never and not (day.changes or day.gap_seconds)
+    unheld = _units(age(day.gap_seconds)) if day.gap_seconds else (("0", "s"),)
+    return (
         Kpi(
             label="Holder changes, 24 h",
-            value=((thousands(day.changes), ""),),
+            value=UNKNOWN if blank else ((thousands(day.changes), ""),),
             detail=day.watched.caption("of elections"),
             url=f"{history}?kind=election&{holder_changes}",
             measure=Measure("holder-changes", "election", start, end),
         ),
         Kpi(
             label="Without holder, 24 h",
-            value=_units(age(day.gap_seconds)) if day.gap_seconds else (("0", "s"),),
+            value=UNKNOWN if blank else unheld,
             detail=day.watched.caption("elections, summed"),
             url=f"{history}?kind=election&change=expired&change=released",
             measure=Measure("unheld", "election", start, end),
         ),
     )
-    if day.watched.never and not (day.changes or day.gap_seconds):
-        lately = tuple(msgspec.structs.replace(kpi, value=(("?", ""),)) for kpi in lately)
-    return (*(now if known else map(unread, now)), *lately)
 
 
 def unread(kpi: Kpi) -> Kpi:
     """The figure of a cluster whose list was not read yet: unknown, not zero."""
     return msgspec.structs.replace(
-        kpi, value=(("?", ""),), detail="not read yet", phase="", figure="", bad=False
+        kpi, value=UNKNOWN, detail="not read yet", phase="", figure="", bad=False
     )
 
 
