@@ -16,12 +16,13 @@ from msgspec.structs import replace
 from dashboard.feed import ClusterFeed, Failed, flapping_of, log_failure
 from dashboard.pages.overview import ages_of, summary
 from dashboard.parts.change_sentence import change_line
+from dashboard.parts.cluster_menu import menu_state
 from dashboard.parts.incident_line import ChangeCause, change_cause
 from dashboard.parts.key_figures import unwatched_by_hour
 from dashboard.parts.lease_head import lease_view
 from dashboard.parts.lease_row import row_view, wall_tile
 from dashboard.parts.node_summary import group_lines, nodes_view
-from dashboard.watched_cluster import Grouping, count_leases
+from dashboard.watched_cluster import Grouping
 from leases.domain.change import Change
 from leases.domain.lease import ObjectName
 from leases.history.activity import Activity
@@ -317,20 +318,13 @@ class ClusterMenu:
 
     def __init__(self, stores: Mapping[str, Store]) -> None:
         self._stores = stores
-        self._stamps: dict[str, object] = {}
         self.drawn: Html = {}
 
     def look(self, now: datetime) -> None:
         """Draw what changed since the last look."""
-        fresh: dict[str, str] = {}
-        for name, store in self._stores.items():
-            connection, leases = store.connection.shown(now), count_leases(store)
-            stamp = (connection.state, connection.since, leases, now.date())
-            if self._stamps.get(name) != stamp:
-                self._stamps[name] = stamp
-                context = {"name": name, "connection": connection, "leases": leases, "now": now}
-                # An exact str: the encoder of frames refuses subclasses.
-                fresh[name] = str.__str__(render_to_string("_cluster_state.html", context))
+        # Exact strings: the encoder of frames refuses subclasses.
+        states = {name: str.__str__(menu_state(one, now)) for name, one in self._stores.items()}
+        fresh = {name: html for name, html in states.items() if self.drawn.get(name) != html}
         if fresh:
             self.drawn = {**self.drawn, **fresh}
 

@@ -7,7 +7,7 @@ from django import template
 from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString
 
-from dashboard.parts import formatting
+from dashboard.parts import cluster_menu, formatting
 from dashboard.parts.names import HolderView, ShownName, cut_name
 from dashboard.parts.page_links import holder_url
 
@@ -52,6 +52,7 @@ def cut(name: ShownName | str) -> SafeString:
     return SafeString(f'<span class="cut">{"".join(html)}</span>')
 
 
+register.simple_tag(cluster_menu.cluster_links)
 register.filter("thousands", formatting.thousands)
 register.filter("clock", formatting.clock)
 register.filter("moment", formatting.when)
