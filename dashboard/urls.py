@@ -14,6 +14,7 @@ from dashboard.pages import (
     create,
     delete_many,
     errors,
+    fleet,
     leases,
     nodes,
     overview,
@@ -114,7 +115,7 @@ of_notifications = [
 ]
 
 urlpatterns = [
-    path("", overview.home, name="home"),
+    path("", fleet.home, name="home"),
     path("c/<slug:cluster>/", include(of_cluster)),
     path("audit/", audit.audit, name="audit"),
     path("audit/<int:number>/", audit.audit_row, name="audit_row"),

@@ -1,4 +1,4 @@
-"""The two sockets of a cluster: who may open them, how many, and what they carry.
+"""The sockets of a cluster and of all of them: who may open them, how many, what they carry.
 
 A browser's script could not read such an answer, but no browser sends a token.
 
@@ -11,7 +11,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import ExitStack
-from typing import Any, Protocol, cast
+from typing import Any, Generic, Protocol, TypeVar, cast
 from urllib.parse import urlparse
 
 import msgspec
@@ -31,6 +31,7 @@ from dashboard.access.known_rights import Right, WallRight, user_of
 from dashboard.access.proxy import ProxyRefused, user_by_proxy
 from dashboard.access.rights import AccessRefused, right_of_socket
 from dashboard.board import Board, running_board
+from dashboard.live.fleet import FleetHub, FleetReader
 from dashboard.live.messages import BadShow, Show, read_show
 from dashboard.live.page_reader import PageReader
 from dashboard.live.publisher import TOO_MANY, ClusterHub, FeedReader, Publisher
@@ -80,8 +81,11 @@ def _live_board() -> LiveBoard:
     return cast("LiveBoard", running_board())
 
 
-class ClusterConsumer(AsyncWebsocketConsumer):
-    """Open for whoever may read the cluster, and run one task that sends."""
+Hub = TypeVar("Hub", ClusterHub, FleetHub)
+
+
+class BoardConsumer(AsyncWebsocketConsumer, Generic[Hub]):
+    """Open for whoever may read, and run one task that sends."""
 
     FOR_WALLS = False  # whether a wall link may open it
     right: Right
@@ -110,7 +114,7 @@ class ClusterConsumer(AsyncWebsocketConsumer):
         late = sends_token(self.scope)
         if not late:
             await self.accept()
-        name = self.scope["url_route"]["kwargs"]["cluster"]
+        name = self.scope["url_route"]["kwargs"].get("cluster", "")
         try:
             self.right = await database_sync_to_async(right_of_socket)(self.scope, name)
             if isinstance(self.right, WallRight) and not self.FOR_WALLS:
@@ -127,13 +131,13 @@ class ClusterConsumer(AsyncWebsocketConsumer):
             raise
         if late:
             await self.accept()
-        hub = _live_board().publisher.hubs.get(name)
+        hub = self.find_hub(name)
         if hub is None:
             await self.close(code=UNKNOWN)
         elif not self._take_part(hub):
             await self.close(code=BUSY, reason=TOO_MANY)
 
-    def _take_part(self, hub: ClusterHub) -> bool:
+    def _take_part(self, hub: Hub) -> bool:
         """Count the socket and begin to send; False when its owner has too many."""
         running = _live_board()
         if not running.publisher.sockets.take(self.right):
@@ -163,7 +167,7 @@ class ClusterConsumer(AsyncWebsocketConsumer):
         if self.sender is not None:
             self.sender.cancel()
 
-    async def _relay_or_close(self, hub: ClusterHub) -> None:
+    async def _relay_or_close(self, hub: Hub) -> None:
         """Relay until the right ends; close after a failure, so that the page connects again."""
         try:
             await self.relay(hub)
@@ -190,14 +194,24 @@ class ClusterConsumer(AsyncWebsocketConsumer):
             if self.dispatching is not None:
                 self.dispatching.cancel()
 
-    def join(self, hub: ClusterHub) -> None:
+    def find_hub(self, cluster: str) -> Hub | None:
+        raise NotImplementedError
+
+    def join(self, hub: Hub) -> None:
         raise NotImplementedError
 
     def leave(self) -> None:
         raise NotImplementedError
 
-    async def relay(self, hub: ClusterHub) -> None:
+    async def relay(self, hub: Hub) -> None:
         raise NotImplementedError
+
+
+class ClusterConsumer(BoardConsumer[ClusterHub]):
+    """About one cluster."""
+
+    def find_hub(self, cluster: str) -> ClusterHub | None:
+        return _live_board().publisher.hubs.get(cluster)
 
 
 class PageConsumer(ClusterConsumer):
@@ -268,6 +282,37 @@ class ChangesConsumer(ClusterConsumer):
                 await self.send(text_data=self.reader.frames.popleft())
 
 
+class FleetConsumer(BoardConsumer[FleetHub]):
+    """Send one open page of all clusters what changes in them."""
+
+    def find_hub(self, cluster: str) -> FleetHub:
+        return _live_board().publisher.fleet
+
+    def join(self, hub: FleetHub) -> None:
+        self.hub = hub
+        self.reader = FleetReader(hub)
+        hub.join(self.reader)
+
+    def leave(self) -> None:
+        self.hub.pages.discard(self.reader)
+
+    async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
+        if not hasattr(self, "reader") or self.ended or self.closing:
+            return
+        try:
+            self.reader.show(read_show(text_data or ""))
+        except BadShow as error:
+            await self.close(code=BAD_MESSAGE, reason=str(error)[:120])
+
+    async def relay(self, hub: FleetHub) -> None:
+        while True:
+            await self.reader.wake.wait()
+            self.reader.wake.clear()
+            frame = self.reader.frame(clock.now())
+            if frame is not None:
+                await self.send(text_data=msgspec.json.encode(frame).decode())
+
+
 class UnknownConsumer(AsyncWebsocketConsumer):
     """Close every socket at a path that has none."""
 
@@ -280,6 +325,7 @@ class UnknownConsumer(AsyncWebsocketConsumer):
 urlpatterns: list[Any] = [
     path("c/<slug:cluster>/live/page/", cast("Any", PageConsumer.as_asgi())),
     path("c/<slug:cluster>/live/changes/", cast("Any", ChangesConsumer.as_asgi())),
+    path("live/fleet/", cast("Any", FleetConsumer.as_asgi())),
     re_path(r"", cast("Any", UnknownConsumer.as_asgi())),
 ]
 

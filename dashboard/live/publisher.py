@@ -14,6 +14,7 @@ from dashboard import clock
 from dashboard.access.known_rights import Right, TokenRight, UserRight
 from dashboard.feed import created_in
 from dashboard.live import messages
+from dashboard.live.fleet import FleetHub
 from dashboard.live.page_reader import HubView, PageReader
 from dashboard.live.shared_drawings import ClusterMenu, SharedRegions
 from dashboard.pages.nodes import NodeGrid, grids_of
@@ -292,6 +293,7 @@ class Publisher:
         self._menu = ClusterMenu(self._stores)
         hubs = {name: ClusterHub(store, self._menu) for name, store in stores.items()}
         self.hubs = ByCluster(hubs)
+        self.fleet = FleetHub(self.hubs, self._menu)
 
     def add(self, store: Store) -> ClusterHub:
         """Begin with one more cluster."""

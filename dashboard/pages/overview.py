@@ -1,4 +1,4 @@
-"""The overview: is anything wrong, and what just happened? And the ways to it."""
+"""The overview: is anything wrong, and what just happened? And the way to another cluster."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -10,13 +10,13 @@ from urllib.parse import unquote
 from weakref import WeakKeyDictionary
 
 import msgspec
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, QueryDict
+from django.http import HttpResponse, HttpResponseBase, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import Resolver404, resolve, reverse
 from django.views.decorators.http import require_safe
 
 from dashboard import clock
-from dashboard.access.guards import ClusterRequest, check_view, viewer_required
+from dashboard.access.guards import ClusterRequest, viewer_required
 from dashboard.board import running_board
 from dashboard.charts.bars import HoursChart, hours_chart
 from dashboard.charts.histograms import SHOWN, USUAL_DURATION, AgesChart, ages_chart, spans
@@ -168,15 +168,6 @@ def overview(request: ClusterRequest, cluster: str) -> HttpResponse:
         "feed_seq": feed_seq,
     }
     return render(request, "overview/index.html", context)
-
-
-@require_safe
-def home(request: HttpRequest) -> HttpResponseBase:
-    """Redirect to the first configured cluster. A stranger does not learn its name."""
-    refusal = check_view(request)
-    if refusal is not None:
-        return refusal
-    return redirect("overview", cluster=next(iter(running_board().clusters)))
 
 
 PAGES = (

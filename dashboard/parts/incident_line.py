@@ -147,7 +147,7 @@ def incident_line(incident: Incident, now: datetime, care: Care | None = None) -
         began=incident.began,
         moment=when(incident.began, now),
         going_on=incident.ended is None,
-        css=_css(incident),
+        css=css_of(incident),
         length=age(((incident.ended or now) - incident.began).total_seconds()),
         since=incident.began.timestamp(),
         leases=incident.lease_count,
@@ -164,7 +164,8 @@ def visible(text: str) -> str:
     return text.translate(_HIDDEN)
 
 
-def _css(incident: Incident) -> str:
+def css_of(incident: Incident) -> str:
+    """The phase whose colour it has; "" once it is over."""
     if incident.ended is not None:
         return ""
     if incident.cause in _LATE:

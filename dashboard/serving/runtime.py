@@ -124,6 +124,8 @@ class Runtime:
         self.supervisor = Supervisor()
         for hub in self.publisher.hubs.values():
             self._inform(hub)
+        self.publisher.fleet.problem = self.problem
+        report_failures(self.supervisor, "", self.publisher.fleet)
         self.overrides = KindOverrides(self.recorder.in_thread)
         self.rights = RightsWatch(known=KNOWN)
         process, in_thread = self.recorder.watches.process, self.recorder.in_thread
@@ -287,6 +289,8 @@ class Runtime:
         )
         start("wall link use", self.link_use.run, effect="When wall links were used is not noted.")
         start("notifications", self.notifications.run, effect="Incidents are not notified.")
+        effect = "Open pages of all clusters do not follow what happens."
+        start("fleet", self.publisher.fleet.run, effect=effect)
         effect = "Freed memory is not given back to the system."
         start("memory", partial(give_memory_back, trim_of_malloc()), effect=effect)
         effect = "The renewals of Leases are not noted for their charts."

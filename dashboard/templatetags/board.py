@@ -1,7 +1,9 @@
 """Template tags for icons, and filters for moments and numbers."""
 
+from collections.abc import Iterable
 from datetime import datetime
 from functools import cache
+from typing import Any
 
 from django import template
 from django.utils.html import escape, format_html
@@ -50,6 +52,16 @@ def cut(name: ShownName | str) -> SafeString:
         f"<{mark}>{escape(text)}</{mark}>" for mark, (text, _) in zip(marks, pieces, strict=True)
     ]
     return SafeString(f'<span class="cut">{"".join(html)}</span>')
+
+
+_FIGURE = '<a class="fig {}" href="{}" title="{}"><b>{}</b><small>{}</small></a>'
+
+
+@register.simple_tag
+def strip_figures(figures: Iterable[Any]) -> SafeString:
+    """The figures of a strip. One tag draws them all, because a page may have a thousand."""
+    told = ((one.css, one.url, one.title, one.text, one.label) for one in figures)
+    return SafeString("".join([_FIGURE.format(*map(escape, one)) for one in told]))
 
 
 register.simple_tag(cluster_menu.cluster_links)

@@ -44,7 +44,7 @@ function pill(word, at, behind, rate, lost) {
   const text = lost ? SAYS.retry() : (SAYS[word]?.(at) ?? "Live");
   const fresh = word === "live"; // only a live frame has the delay and the rate
   const far = fresh && behind !== null ? ` · ${behind.toFixed(1)} s behind` : "";
-  const often = fresh ? ` · ${rate < 10 ? rate : Math.round(rate)} events/s` : "";
+  const often = fresh && rate !== null ? ` · ${rate < 10 ? rate : Math.round(rate)} events/s` : "";
   const old = lost ? ` as of ${clock(at)}` : "";
   const whole = `${text}${old}${far}${often}`;
   if (whole === said) return;

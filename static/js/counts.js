@@ -36,19 +36,20 @@ export function recount(root, counts = latest.counts, figures = latest.figures) 
 /** The query of the page's list, or null without one that is live. */
 export const listShown = () => ({ query: document.querySelector("[data-elsewhere]") ? location.search : null });
 
-/** A bar for Leases in trouble that this page does not list, and for a list that may have changed unseen. */
-export function offer({ elsewhere, list }) {
+/** A bar for Leases in trouble that this page does not list, for a list that may have changed unseen, and for another order. */
+export function offer({ elsewhere, list, order }) {
   const many = elsewhere >= MOST ? `${MOST.toLocaleString("en")} or more` : elsewhere;
   if (elsewhere !== undefined) show("trouble", many && `${many} new problem${many === 1 ? "" : "s"} outside this page`);
   if (list) show("list", "This list may have changed");
+  if (order !== undefined) show("order", order && "The order has changed");
 }
 
 function show(what, text) {
   const bar = document.querySelector("[data-elsewhere]");
   if (!bar) return;
   bar.dataset[what] = text || "";
-  if (text && !document.querySelector("[data-key]")) bar.click(); // without rows, nothing can move under the pointer
-  const says = bar.dataset.trouble || bar.dataset.list;
+  if (text && !document.querySelector("[data-key], [data-rank]")) bar.click(); // without rows, nothing can move under the pointer
+  const says = bar.dataset.trouble || bar.dataset.list || bar.dataset.order;
   bar.textContent = `${says} · Show`;
   steadily([], () => (bar.hidden = !says));
 }

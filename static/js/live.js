@@ -36,7 +36,7 @@ export function startLive(url, tell, { drawn = () => {} } = {}) {
       asOf: watch.as_of,
       since: watch.state === "live" ? undefined : watch.since,
       detail: watch.detail,
-      behind: watch.behind_seconds ?? null, rate: watch.events_per_second ?? 0,
+      behind: watch.behind_seconds ?? null, rate: watch.events_per_second ?? null,
       problem: watch.problem,
     });
   }

@@ -37,6 +37,7 @@ OPEN_IN_ADMIN = {"logout": ALL, "jsi18n": ADMINS}
 SOCKETS = {
     "c/<slug:cluster>/live/page/": READERS | TOKENS | {"wall"},
     "c/<slug:cluster>/live/changes/": READERS | TOKENS,
+    "live/fleet/": READERS | TOKENS,
     "": frozenset[str](),  # closes every other path
 }
 WRITES = sorted(name for name, rule in RULES.items() if "POST" in rule.methods)

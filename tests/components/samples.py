@@ -15,12 +15,13 @@ from django.views.decorators.http import require_safe
 from dashboard import clock
 from dashboard.access.guards import check_view
 from dashboard.board import running_board
-from dashboard.charts.bars import hours_chart
+from dashboard.charts.bars import hours_chart, sparkline
 from dashboard.charts.histograms import ages_chart
 from dashboard.charts.time_axis import Scale
 from dashboard.forms.fields import Collision
 from dashboard.forms.form_page import VerdictView, difference
 from dashboard.forms.what_happens import of_hand_over
+from dashboard.pages.fleet import CellView, StripFigure, StripView, Trouble
 from dashboard.pages.holders.list import holder_rows
 from dashboard.pages.incidents.evidence import evidence_lines, without_notes
 from dashboard.pages.incidents.near_misses import NearMiss, near_miss_line
@@ -207,6 +208,44 @@ def _nodes(cluster: str, now: datetime) -> NodesView:
         ),
         join=Join("", known=True),
     )
+
+
+def fleet_samples(now: datetime) -> dict[str, Any]:
+    """The context of the partials of all clusters: a strip and a cell of each trouble."""
+    words = (
+        (Trouble.INCIDENT, "expired", "worker-7's heartbeat stopped at 12:00:00", "2 incidents"),
+        (Trouble.NOT_LIVE, "expired", "Shows what was known at 11:58:02.", "stale since 11:58:02"),
+        (Trouble.LEASES, "vacant", "1 vacant, 2 late; no incident goes on.", "1 vacant, 2 late"),
+        (Trouble.NONE, "held", "No Lease is in trouble.", "1,312 Leases"),
+    )
+    phases = [StripFigure(f"{len(phase)}", phase.value.capitalize(), "#") for phase in Phase]
+    cells = [
+        CellView(
+            name=f"prod-{trouble.value.replace('_', '-')}",
+            url="#",
+            rank=rank,
+            live=trouble is not Trouble.NOT_LIVE,
+            css=css,
+            sentence=sentence,
+            short=short,
+            note="Node down, likely; since 12:00:12" if trouble is Trouble.INCIDENT else "",
+        )
+        for rank, (trouble, css, sentence, short) in enumerate(words)
+    ]
+    unheld = StripFigure("1 m 12 s", "Without holder, 24 h; elections, summed", "#", "", "long")
+    strips = [
+        StripView(
+            cell=cell,
+            shape="held" if cell.live else "expired",
+            connection="live since" if cell.live else "stale since",
+            since=f"{now:%H:%M:%S}",
+            figures=(StripFigure("2", "Incidents", "#", "", "bad is-expired"), *phases, unheld),
+            changes=StripFigure("58", "Holder changes, 24 h", "#", "of elections"),
+            spark=sparkline(HOURS),
+        )
+        for cell in cells
+    ]
+    return {"fleet_cells": cells, "fleet_strips": strips}
 
 
 KEY = ObjectName("kube-system", "kube-scheduler")
@@ -498,5 +537,6 @@ def components(request: HttpRequest) -> HttpResponseBase:
         **lease_samples(cluster, now),
         **board_samples(cluster, now),
         **incident_samples(cluster, now),
+        **fleet_samples(now),
     }
     return render(request, "components/index.html", context)

@@ -156,7 +156,7 @@ async def test_a_guessed_kind_is_settled_while_it_runs(start, monkeypatch):
 async def test_every_task_is_supervised(start):
     running = await start()
     of_all = {"recorder", "clock", "retention", "reliability", "overrides", "rights"}
-    of_all |= {"wall link use", "renewals", "audit", "notifications", "database", "memory"}
+    of_all |= {"wall link use", "renewals", "audit", "notifications", "database", "memory", "fleet"}
     tasks = {(task, "") for task in of_all} | {("lease-api", "")}
     tasks |= {(task, "a") for task in CLUSTER_TASKS}
     assert set(running.supervisor.restarts) == tasks

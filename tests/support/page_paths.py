@@ -5,6 +5,9 @@ from __future__ import annotations
 from tests.support.board import KEY
 
 PATHS = (
+    "/",
+    "/?q=nonsense",
+    "/?limit=none",
     "/c/a/",
     "/c/a/leases/",
     f"/c/a/leases/{KEY}/",

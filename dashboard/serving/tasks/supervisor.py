@@ -31,6 +31,7 @@ import msgspec
 
 from dashboard import clock
 from dashboard.board import Problem
+from dashboard.live.fleet import FleetHub
 from dashboard.live.publisher import ClusterHub
 from dashboard.log_lines import cluster_at_work
 from leases.apiserver.errors import Failed, Keep
@@ -204,6 +205,7 @@ def _log_line(problem: Problem) -> str:
 
 EFFECTS = {
     "regions": "Parts of open pages of {} are not drawn anew.",
+    "strips": "Some clusters are not drawn anew on the page of all of them.",
     "picture": "The picture of all heartbeats of {} is not drawn anew.",
 }
 API_EFFECTS = {
@@ -212,8 +214,8 @@ API_EFFECTS = {
 }
 
 
-def report_failures(supervisor: Supervisor, cluster: str, hub: ClusterHub) -> None:
-    """Let the supervisor know what fails in one cluster's channel."""
+def report_failures(supervisor: Supervisor, cluster: str, hub: ClusterHub | FleetHub) -> None:
+    """Let the supervisor know what fails in the channel of one cluster, or of all."""
 
     def failed(part: str, error: Exception) -> None:
         effect = EFFECTS.get(part)

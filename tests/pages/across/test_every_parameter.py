@@ -35,7 +35,7 @@ FILTER = {
     "page", "limit",
 }  # fmt: skip
 READS = {
-    "home": set(),
+    "home": {"format", "q", "page", "limit"},
     "overview": set(),
     "switch_cluster": {"from"},
     "leases": FILTER | {"format", "at", "absent"},
@@ -119,6 +119,7 @@ POSTED = {
     "reliability_objective",
 }  # fmt: skip
 FORMATS = {
+    "home": ("json",),
     "leases": ("json",),
     "timeline": ("json",),
     "holders": ("json",),
@@ -364,6 +365,7 @@ def test_any_part_of_a_path_is_found_or_is_404(browser, part):
 @pytest.mark.parametrize(
     ("path", "typed"),
     [
+        ("/?q=keep-me&limit=x", "keep-me"),
         ("/c/a/leases/?q=keep-me&limit=x", "keep-me"),
         ("/c/a/leases/?labels=keep%20me", "keep me"),
         ("/c/a/leases/?namespace=keep-me&sort=x", "keep-me"),

@@ -15,7 +15,7 @@ django.setup()
 
 from dashboard import watched_cluster
 from dashboard.access import links, rights_watch
-from dashboard.live import page_reader, publisher, shared_drawings
+from dashboard.live import fleet, page_reader, publisher, shared_drawings
 from dashboard.pages import nodes
 from dashboard.serving import runtime
 from dashboard.serving.tasks import (
@@ -97,6 +97,8 @@ patch("watch-deadlines", tracker.Tracker, "tick")
 patch("watch-renewals", tracker.Tracker, "flush", after=True)
 patch("nodes", cluster_watch, "list_nodes")
 patch("publisher", publisher.ClusterHub, "tick")
+patch("fleet", fleet.FleetHub, "tick")
+patch("strips", fleet, "drawings_of")
 patch("recorder", recorder.Recorder, "_batch")
 patch("retention", history_upkeep.Forgetting, "run")
 patch("reliability", history_upkeep.ReliabilityTotals, "count")

@@ -28,6 +28,12 @@ FAULTS = {
     "watch-renewals": ("watch", CLUSTER, "The Leases of embedded are not watched."),
     "nodes": ("nodes", CLUSTER, "The Nodes of embedded are not read."),
     "publisher": ("publisher", CLUSTER, "Open pages of embedded do not follow what happens."),
+    "fleet": ("fleet", "", "Open pages of all clusters do not follow what happens."),
+    "strips": (
+        "strips",
+        "",
+        "Some clusters are not drawn anew on the page of all of them.",
+    ),
     "recorder": ("recorder", "", "History is not written; changes wait in memory."),
     "clock": ("clock", "", "A jump of the clock is noticed late."),
     "retention": ("retention", "", "Old history is not deleted."),
@@ -62,10 +68,11 @@ FAULTS = {
 }
 AT_START = ("nodes", "retention", "reliability", "demo")  # these act once in a long time
 ROUNDS = (
-    ("watch", "publisher", "recorder", "overrides", "rights", "wall link use", "clock"),
+    ("watch", "publisher", "fleet", "recorder", "overrides", "rights", "wall link use", "clock"),
     (
         "watch-deadlines",
         "renewals",
+        "strips",
         "database",
         "memory",
         "regions",
@@ -164,11 +171,12 @@ class Writer(threading.Thread):
 
 
 class OpenPage(threading.Thread):
-    """The socket of an open overview with the picture of all heartbeats; comes back when cut."""
+    """The socket of an open overview with the picture of all heartbeats, or of the page of all
+    clusters; comes back when cut."""
 
-    def __init__(self, server: Server, cookies: str) -> None:
+    def __init__(self, server: Server, cookies: str, path: str = "/c/embedded/live/page/") -> None:
         super().__init__()
-        self._url = f"ws://{urlsplit(server.url).netloc}/c/embedded/live/page/"
+        self._url = f"ws://{urlsplit(server.url).netloc}{path}"
         self._headers = {"Cookie": cookies, "Origin": server.url}
         self._ended = threading.Event()
         self.closed: list[int] = []
@@ -222,9 +230,11 @@ def test_a_fault_in_each_task_is_shown_and_mended_and_no_change_is_lost(tmp_path
         assert not unknown, "put a fault into each task"
         writer = Writer(server.kubeconfig)
         page = OpenPage(server, cookies_of(one))
+        of_all = OpenPage(server, cookies_of(one), "/live/fleet/")
         one.put("picture")  # drawn whole when the page opens
         writer.start()
         page.start()
+        of_all.start()
         try:
             one.wait_reported("picture")
             for names in ROUNDS:
@@ -239,6 +249,7 @@ def test_a_fault_in_each_task_is_shown_and_mended_and_no_change_is_lost(tmp_path
             server.wait_synced()  # all tasks run again
         finally:
             page.end()
+            of_all.end()
             holders = writer.end()
         assert len(holders) > 20
         wait_for(lambda: exported_holders(server.data)[-1:] == holders[-1:], what="the last change")

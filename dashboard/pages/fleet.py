@@ -1,0 +1,405 @@
+"""The fleet: is anything wrong in any cluster? One strip for each, the worst first."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from enum import StrEnum
+from functools import lru_cache
+from typing import Any, cast
+from weakref import WeakKeyDictionary
+
+import msgspec
+from django.http import HttpRequest, HttpResponseBase
+from django.shortcuts import redirect
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+from dashboard.access.drawing_gate import drawing_gate
+from dashboard.access.guards import ClusterRequest, check_view
+from dashboard.board import running_board
+from dashboard.charts.bars import Span, Sparkline, sparkline, unwatched_hours
+from dashboard.feed import ClusterFeed
+from dashboard.lists.declaration import FoundRows, List
+from dashboard.lists.url_parameters import LARGEST_PAGE, LIMIT, PAGE, Parameter, UrlState
+from dashboard.parts.formatting import counted, when
+from dashboard.parts.incident_line import css_of, incident_line, said_cause
+from dashboard.parts.key_figures import (
+    Counts,
+    Day,
+    Kpi,
+    by_phase,
+    counted_kpis,
+    day_of,
+    lately_kpis,
+    unexcused,
+    unread,
+)
+from leases.domain.incident import Incident
+from leases.domain.kind import Kind
+from leases.domain.phase import Phase
+from leases.domain.watched_times import Connection, ConnectionState
+from leases.tracking.tracked_lease import Tracked
+from leases.wire.microtime import format_microtime, microtime_or_none
+
+LIVE_URL = "/live/fleet/"
+FEW = 12  # so many clusters are all drawn as strips; of more, those in no trouble are cells
+
+
+class Trouble(StrEnum):
+    """What is wrong in a cluster, the worst first."""
+
+    INCIDENT = "incident"  # an unplanned one goes on
+    NOT_LIVE = "not_live"  # what happens there is not known
+    LEASES = "leases"  # some are in trouble; no incident says why
+    NONE = "none"
+
+
+RANKS = {trouble: rank for rank, trouble in enumerate(Trouble)}
+_SHAPES = {
+    ConnectionState.LIVE: "held",
+    ConnectionState.CONNECTING: "late",
+    ConnectionState.STALE: "expired",
+    ConnectionState.REFUSED: "deleted",
+}
+_WORDS = {
+    ConnectionState.LIVE: "live since",
+    ConnectionState.CONNECTING: "connecting since",
+    ConnectionState.STALE: "stale since",
+    ConnectionState.REFUSED: "no access since",
+}
+_GRAVITY = {"expired": 0, "vacant": 1, "late": 2}
+
+
+class FleetRow(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of one cluster, as of `as_of`."""
+
+    feed: ClusterFeed
+    cluster: str
+    now: datetime
+    as_of: datetime
+    connection: Connection
+    heard_at: datetime | None  # None: it was never read
+    known: bool  # whether there is anything to count
+    counts: Counts
+    excused: Sequence[Tracked]
+    numbers: Sequence[int]  # changes of holder per hour
+    day: Day
+    going_on: Sequence[Incident]  # those that were not planned, the gravest first
+    troubled: dict[str, int]  # Leases in trouble, by word
+
+    @property
+    def live(self) -> bool:
+        return self.connection.state is ConnectionState.LIVE
+
+    @property
+    def trouble(self) -> Trouble:
+        if self.going_on:
+            return Trouble.INCIDENT
+        if not self.live:
+            return Trouble.NOT_LIVE
+        return Trouble.LEASES if self.troubled else Trouble.NONE
+
+
+def fleet_row(feed: ClusterFeed, now: datetime) -> FleetRow:
+    """Reads counts and sums; no Lease that somebody holds."""
+    store = feed.store
+    as_of, connection = store.connection.as_of(now), store.connection.shown(now)
+    counts, excused = store.counts(), store.excused()
+    numbers, day = day_of(feed, as_of)
+    return FleetRow(
+        feed=feed,
+        cluster=store.cluster,
+        now=now,
+        as_of=as_of,
+        connection=connection,
+        heard_at=connection.heard_at or store.heard_at,
+        known=store.known,
+        counts=counts,
+        excused=excused,
+        numbers=numbers,
+        day=day,
+        going_on=sorted((one for one in feed.going_on() if one.shown), key=_gravity),
+        troubled=_in_trouble(feed, counts, excused, as_of),
+    )
+
+
+def _gravity(incident: Incident) -> tuple[bool, int, int, datetime, str]:
+    """A key for sorting: those first that leave a Lease without a holder now, then the largest."""
+    rank = _GRAVITY.get(css_of(incident), len(_GRAVITY))
+    waits = incident.unheld_since is not None
+    return not waits, rank, -incident.lease_count, incident.began, incident.id
+
+
+def _in_trouble(
+    feed: ClusterFeed, counts: Counts, excused: Sequence[Tracked], as_of: datetime
+) -> dict[str, int]:
+    left = unexcused(counts, excused)
+    free = sum(one.kind is Kind.ELECTION and one.phase is Phase.VACANT for one in excused)
+    numbers = {
+        Phase.EXPIRED.value: left[Phase.EXPIRED],
+        Phase.VACANT.value: counts.get(Kind.ELECTION, {}).get(Phase.VACANT, 0) - free,
+        "flapping": len(feed.flappers.at(as_of)),
+        Phase.LATE.value: left[Phase.LATE],
+        "not understood": len(feed.store.not_understood()),
+    }
+    return {word: number for word, number in numbers.items() if number > 0}
+
+
+def worst_first(row: FleetRow) -> tuple[Any, ...]:
+    gravest = _gravity(row.going_on[0])[:3] if row.going_on else ()
+    worst = min((_GRAVITY.get(word, 3) for word in row.troubled), default=len(_GRAVITY))
+    return RANKS[row.trouble], gravest, worst, -len(row.going_on), row.cluster
+
+
+class CellView(msgspec.Struct, frozen=True, kw_only=True):
+    """A cluster in brief. Equal views have one drawing, so they have no age."""
+
+    name: str
+    url: str
+    rank: int
+    live: bool
+    css: str
+    sentence: str
+    short: str
+    sentence_url: str = ""
+    note: str = ""
+    icon: str = ""
+
+
+class StripFigure(msgspec.Struct, frozen=True):
+    """A key figure as a strip shows it: a number over its label."""
+
+    text: str
+    label: str
+    url: str
+    title: str = ""
+    css: str = ""
+
+
+class StripView(msgspec.Struct, frozen=True, kw_only=True):
+    """A cluster with its figures."""
+
+    cell: CellView
+    shape: str  # of the connection
+    connection: str
+    since: str
+    figures: tuple[StripFigure, ...]
+    changes: StripFigure
+    spark: Sparkline
+
+
+def cell_view(row: FleetRow) -> CellView:
+    name = row.cluster
+    return CellView(
+        name=name,
+        url=reverse("overview", args=[name]),
+        rank=RANKS[row.trouble],
+        live=row.live,
+        **_worst(row),
+    )
+
+
+def strip_view(row: FleetRow) -> StripView:
+    name, connection = row.cluster, row.connection
+    phases = counted_kpis(name, row.counts, row.excused)
+    changes, unheld = map(_figure, lately_kpis(name, row.day))
+    unheld = StripFigure(unheld.text, f"{unheld.label}; {unheld.title}", unheld.url, css="long")
+    number, url = len(row.going_on), f"{reverse('incidents', args=[name])}?going_on=true"
+    incidents = StripFigure(f"{number:,}", "Incidents", url, "", "bad is-expired" if number else "")
+    return StripView(
+        cell=cell_view(row),
+        shape=_SHAPES[connection.state],
+        connection=_WORDS[connection.state],
+        since=when(connection.since, row.now),
+        figures=(
+            incidents,
+            *(_figure(kpi if row.known else unread(kpi)) for kpi in phases),
+            unheld,
+        ),
+        changes=changes,
+        spark=_spark(
+            tuple(row.numbers),
+            tuple(row.day.watched.spans),
+            row.as_of.replace(second=0, microsecond=0),
+        ),
+    )
+
+
+@lru_cache(maxsize=4096)
+def _spark(numbers: tuple[int, ...], blind: tuple[Span, ...], now: datetime) -> Sparkline:
+    return sparkline(numbers, unwatched_hours(blind, now, hours=len(numbers)))
+
+
+def _figure(kpi: Kpi) -> StripFigure:
+    text = " ".join(f"{number} {unit}".strip() for number, unit in kpi.value)
+    css = f"bad is-{kpi.phase}" if kpi.bad else ""
+    return StripFigure(text, kpi.label, kpi.url, kpi.detail, css)
+
+
+def _worst(row: FleetRow) -> dict[str, str]:
+    """The worst thing in a sentence; `short` says it in a cell."""
+    if not row.live:
+        watch = row.connection
+        known = f"Shows what was known at {when(row.heard_at, row.now)}." if row.heard_at else ""
+        return {
+            "sentence": known or "Not read yet.",
+            "note": watch.detail,
+            "css": _SHAPES[watch.state],
+            "short": f"{_WORDS[watch.state]} {when(watch.since, row.now)}",
+        }
+    if row.going_on:
+        first = row.going_on[0]
+        line = incident_line(first, row.as_of, row.feed.care())
+        told = (said_cause(first), f"since {line.moment}", line.care)
+        return {
+            "sentence": line.sentence,
+            "sentence_url": line.url,
+            "note": "; ".join(filter(None, told)),
+            "icon": line.cause.icon,
+            "css": line.css or Phase.EXPIRED.value,
+            "short": counted(len(row.going_on), "incident"),
+        }
+    if row.troubled:
+        words = ", ".join(f"{number:,} {word}" for word, number in row.troubled.items())
+        worst = next(iter(row.troubled))
+        return {
+            "sentence": f"{words}; no incident goes on.",
+            "sentence_url": f"{reverse('leases', args=[row.cluster])}?sort=state",
+            "css": {"flapping": "late", "not understood": "unknown"}.get(worst, worst),
+            "short": words,
+        }
+    total = _total(row.counts)
+    if not total:
+        said = "There are no Leases"
+        return {"sentence": f"{said}.", "css": Phase.VACANT.value, "short": said.lower()}
+    return {
+        "sentence": "No Lease is in trouble.",
+        "css": Phase.HELD.value,
+        "short": counted(total, "Lease"),
+    }
+
+
+def _total(counts: Counts) -> int:
+    return sum(sum(phases.values()) for phases in counts.values())
+
+
+def row_item(row: FleetRow) -> dict[str, Any]:
+    """A cluster as JSON says it."""
+    blind = sum(span.seconds for span in row.day.watched.blind)
+    phases = {phase.value: by_phase(row.counts, phase) for phase in Phase}
+    return {
+        "cluster": row.cluster,
+        "trouble": row.trouble.value,
+        "connection": row.connection.state.value,
+        "since": format_microtime(row.connection.since),
+        "as_of": format_microtime(row.now) if row.live else microtime_or_none(row.heard_at),
+        "sentence": cell_view(row).sentence,
+        "incident": row.going_on[0].id if row.going_on else None,
+        "incidents": len(row.going_on),
+        "leases": _total(row.counts) if row.known else None,
+        "phases": phases if row.known else None,
+        "in_trouble": {word.replace(" ", "_"): n for word, n in row.troubled.items()},
+        "holder_changes": row.day.changes,
+        "holder_changes_by_hour": list(row.numbers),
+        "gap_seconds": round(row.day.gap_seconds, 6),
+        "unwatched_seconds": round(blind, 6),
+    }
+
+
+View = CellView | StripView
+_drawn: WeakKeyDictionary[ClusterFeed, dict[type[View], tuple[View, str]]] = WeakKeyDictionary()
+_TEMPLATES = {CellView: "fleet/_cell.html", StripView: "fleet/_strip.html"}
+
+
+def drawing_of(feed: ClusterFeed, view: View) -> str:
+    """The HTML of a view, drawn once for all pages until it differs."""
+    kept, form = _drawn.setdefault(feed, {}), type(view)
+    known = kept.get(form)
+    if known is None or known[0] != view:
+        html = render_to_string(_TEMPLATES[form], {"strip": view})
+        # An exact str: the encoder of frames refuses subclasses.
+        known = kept[form] = (view, str.__str__(html))
+    return known[1]
+
+
+def ids_of(cluster: str) -> tuple[str, str]:
+    """The ids of its strip and of its cell; a page has one of them."""
+    return f"strip-{cluster}", f"cell-{cluster}"
+
+
+def drawings_of(feed: ClusterFeed, now: datetime) -> dict[str, str]:
+    """Both forms of a cluster, by their ids."""
+    strip = strip_view(fleet_row(feed, now))
+    drawings = drawing_of(feed, strip), drawing_of(feed, strip.cell)
+    return dict(zip(ids_of(strip.cell.name), drawings, strict=True))
+
+
+class FleetFilter(UrlState, msgspec.Struct, frozen=True, kw_only=True):
+    PARAMETERS = {"text": Parameter("q"), "page": PAGE, "limit": LIMIT}
+    text: str = ""
+    sort: str = ""
+    page: int = 1
+    limit: int = LARGEST_PAGE
+
+
+class Fleet(List[FleetFilter, FleetRow]):
+    """All clusters, the worst first."""
+
+    name = "home"
+    reads = FleetFilter
+    templates = ("fleet/index.html", "fleet/_board.html")
+
+    def find(self) -> FoundRows[FleetRow]:
+        wanted = self.wanted.text.casefold()
+        feeds = running_board().feeds
+        names = [one for one in running_board().clusters if wanted in one.casefold()]
+        rows = [fleet_row(feeds[name], self.now) for name in names if name in feeds]
+        return self.cut(sorted(rows, key=worst_first))
+
+    def item(self, row: FleetRow) -> dict[str, Any]:
+        return row_item(row)
+
+    def page(self, found: FoundRows[FleetRow]) -> dict[str, Any]:
+        strips, cells = [], []
+        for row in found.rows:
+            if found.total <= FEW or row.trouble is not Trouble.NONE:
+                strips.append((row.cluster, drawing_of(row.feed, strip_view(row))))
+            else:
+                cells.append((row.cluster, drawing_of(row.feed, cell_view(row))))
+        pager = self.links.pager(found.number, found.total)
+        return self._frame() | {
+            "strips": strips,
+            "cells": cells,
+            "folded": found.total > FEW,
+            "pager": pager if pager.previous_url or pager.next_url else None,
+            "total": found.total,
+        }
+
+    def refused(self) -> dict[str, Any]:
+        return self._frame() | {"board": self.reads.typed(self.request.GET)}
+
+    def _frame(self) -> dict[str, Any]:
+        """What the page has beside its strips."""
+        return {
+            "board": self.wanted.texts(),
+            "clear_url": self.links.path,
+            "here_url": self.links.url(page=self.wanted.page),
+            "json_url": self.links.url_as("json"),
+            "live_url": LIVE_URL,
+            "connection": Connection(state=ConnectionState.LIVE, since=self.now),
+            "as_of": self.now,
+            "watched": len(running_board().clusters),
+        }
+
+
+@require_safe
+def home(request: HttpRequest) -> HttpResponseBase:
+    """All clusters. Where there is one alone, people are led to it."""
+    refusal = check_view(request)
+    if refusal is not None:  # a stranger does not learn its name
+        return refusal
+    clusters = running_board().clusters
+    if len(clusters) == 1 and request.GET.get("format") != "json":
+        return redirect("overview", cluster=next(iter(clusters)))
+    with drawing_gate.drawing(clusters.values()):
+        return Fleet(cast("ClusterRequest", request)).answer()

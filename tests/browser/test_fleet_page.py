@@ -1,0 +1,127 @@
+"""All clusters on one page: its strips follow by one socket, and stay in their order."""
+
+from __future__ import annotations
+
+import re
+import signal
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from tests.browser.looking import Watched, axe, look
+from tests.browser.visits import Visits
+from tests.support.api_client import LeaseApi
+from tests.support.processes import Server, serving
+from tests.support.programs.api_process import ApiProcess
+
+__all__ = ["axe"]
+HERE, THERE = "a", "b"
+ORDER = """() => [...document.querySelectorAll("[id^=strip-]")].map((one) => one.id.slice(6))"""
+COUNTS = ".fig:nth-child(5) b"  # of expired Leases
+
+
+@pytest.fixture(scope="module")
+def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiProcess]:
+    process = ApiProcess(tmp_path_factory.mktemp("elsewhere") / "api")
+    yield process
+    process.end(signal.SIGTERM)
+
+
+@pytest.fixture(scope="module")
+def there(elsewhere: ApiProcess) -> LeaseApi:
+    return LeaseApi(elsewhere.data / "kubeconfig")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory, there: LeaseApi) -> Iterator[Server]:
+    """Two clusters, with one Lease each that is held for an hour."""
+    address = there.url.replace("https://", f"http://{there.token}@")
+    clusters = ("--cluster", f"{HERE}=embedded", "--cluster", f"{THERE}=url:{address}")
+    folder = tmp_path_factory.mktemp("fleet")
+    with serving(folder / "data", "--no-demo", *clusters) as one:
+        one.wait_synced()
+        for api in (LeaseApi(one.kubeconfig), there):
+            api.create("steady", holder="one", duration=3600)
+        yield one
+
+
+def strip(page: Page, name: str) -> Locator:
+    return page.locator(f"#strip-{name}")
+
+
+def test_a_holder_that_dies_is_said_on_its_strip_and_the_order_stays(
+    visits: Visits, there: LeaseApi
+) -> None:
+    sockets: list[str] = []
+    page = visits.page()
+    page.on("websocket", lambda one: sockets.append(one.url))
+    page.goto(f"{visits.url}/")
+    expect(page.locator("h1")).to_have_text("Clusters")
+    expect(page.locator("[data-live-pill]")).to_contain_text("Live")
+    expect(strip(page, THERE)).to_contain_text("No Lease is in trouble.")
+    drawn_at = page.evaluate("performance.timeOrigin")
+    there.create("mortal", holder="one", duration=1)
+    expect(strip(page, THERE).locator(COUNTS)).to_have_text("1")
+    expect(strip(page, THERE).locator(".in-fleet")).to_have_class(re.compile("is-expired"))
+    expect(strip(page, HERE)).to_contain_text("No Lease is in trouble.")
+    note = page.get_by_role("link", name="The order has changed · Show")
+    expect(note).to_be_visible()
+    assert page.evaluate(ORDER) == [HERE, THERE]
+    note.click()
+    expect(note).to_be_hidden()
+    assert page.evaluate(ORDER) == [THERE, HERE]
+    assert page.evaluate("performance.timeOrigin") == drawn_at
+    strip(page, THERE).hover()  # nobody reads it less for that
+    there.delete("mortal")
+    expect(strip(page, THERE).locator(COUNTS)).to_have_text("0")
+    assert [one.partition("/live/")[2] for one in sockets] == ["fleet/"]
+
+
+def test_the_filter_narrows_the_strips_and_they_go_on_following(
+    visits: Visits, there: LeaseApi
+) -> None:
+    page = visits.open_live("/")
+    page.locator("#text").fill(THERE.upper())
+    expect(page).to_have_url(re.compile(r"/\?q=B$"))
+    expect(strip(page, HERE)).to_have_count(0)
+    there.create("brief", holder="one", duration=1)
+    expect(strip(page, THERE).locator(COUNTS)).to_have_text("1")
+    there.delete("brief")
+    expect(strip(page, THERE).locator(COUNTS)).to_have_text("0")
+
+
+def test_without_javascript_the_page_says_of_when_it_is(visits: Visits) -> None:
+    page = visits.open("/", java_script_enabled=False)
+    expect(page.locator("[data-live-pill]")).to_contain_text("As of ")
+    expect(strip(page, HERE)).to_contain_text("live since")
+    strip(page, HERE).get_by_role("link", name=HERE, exact=True).click()
+    expect(page.locator("h1")).to_have_text(HERE)
+
+
+def test_the_page_is_accessible_and_fits(
+    visits: Visits, server: Server, browser: Browser, axe: str
+) -> None:
+    with closing(Watched(browser)) as watched:
+        watched.page.context.add_cookies(visits.page().context.cookies())
+        assert look(watched, server, "", axe) == []
+        assert watched.complaints == []
+
+
+def test_a_cluster_that_is_cut_off_dims_and_comes_back(
+    visits: Visits, elsewhere: ApiProcess
+) -> None:
+    page = visits.open_live("/")
+    body, number = strip(page, THERE).locator(".in-fleet"), strip(page, THERE).locator(".fig b")
+    colour = "(el) => getComputedStyle(el).color"
+    before = number.nth(1).evaluate(colour)
+    elsewhere.end(signal.SIGKILL)
+    expect(body).to_have_class(re.compile("not-live"))
+    expect(body).to_contain_text(re.compile(r"stale since\s+\S+"))
+    expect(body).to_contain_text("Shows what was known at")
+    assert number.nth(1).evaluate(colour) != before
+    expect(strip(page, HERE).locator(".in-fleet")).not_to_have_class(re.compile("not-live"))
+    expect(page.locator("[data-live-pill]")).to_contain_text("Live")
+    elsewhere.start()
+    expect(body).not_to_have_class(re.compile("not-live"), timeout=120_000)

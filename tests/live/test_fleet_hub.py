@@ -1,0 +1,183 @@
+"""The page of all clusters is told what changes, each cluster drawn once for all pages."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from asgiref.sync import sync_to_async
+from channels.routing import URLRouter
+
+from dashboard.live import fleet
+from dashboard.live.consumers import own_sites_only, urlpatterns
+from dashboard.live.fleet import FleetHub, FleetReader
+from dashboard.live.messages import Show
+from dashboard.live.publisher import Publisher
+from leases.domain.steady_clock import Jump
+from leases.domain.watched_times import Connection, ConnectionState
+from leases.tracking.store import Store
+from leases.wire.watch_decoding import Applied
+from tests.support.board import KEY, a_lease, board, fill, member  # noqa: F401
+from tests.support.communicator import Socket
+
+NOW = datetime(2026, 11, 20, 3, 12, 40, tzinfo=UTC)
+STRIPS = {"strip-a", "cell-a", "strip-b", "cell-b"}
+
+
+@pytest.fixture
+def publisher() -> Publisher:
+    """Two live clusters with one held election each."""
+    stores = {name: Store(name) for name in ("a", "b")}
+    for store in stores.values():
+        fill(store, a_lease(now=NOW))
+        store.connection = Connection(state=ConnectionState.LIVE, since=NOW)
+    return Publisher(stores)
+
+
+@pytest.fixture
+def hub(publisher: Publisher, monkeypatch) -> FleetHub:
+    monkeypatch.setattr(fleet, "SPACING", 0.0)
+    return publisher.fleet
+
+
+def open_page(hub: FleetHub, **said) -> FleetReader:
+    page = FleetReader(hub)
+    hub.join(page)
+    page.show(Show(jumps=0, clusters=True, **said))
+    return page
+
+
+def lose_holder(publisher: Publisher, name: str) -> None:
+    lease = a_lease(holder=None, version="200", now=NOW)
+    publisher.publish(publisher.hubs[name].store.apply(Applied(lease), NOW))
+
+
+async def test_a_page_gets_all_once_and_then_what_differs(publisher, hub):
+    page = open_page(hub)
+    await hub.tick(NOW)
+    first = page.frame(NOW)
+    assert set(first["regions"]) == STRIPS
+    assert first["shown"]
+    assert first["connection"]["state"] == "live"
+    assert "live, 1 Lease" in first["clusters"]["a"]
+    await hub.tick(NOW)
+    assert page.frame(NOW) is None
+    lose_holder(publisher, "b")
+    await hub.tick(NOW)
+    regions = page.frame(NOW)["regions"]
+    assert set(regions) == {"strip-b", "cell-b"}
+    assert "1 vacant; no incident goes on." in regions["strip-b"]
+    assert ">1 vacant<" in regions["cell-b"]
+
+
+async def test_a_cluster_that_is_cut_off_is_drawn_at_once(publisher, hub):
+    page = open_page(hub)
+    await hub.tick(NOW)
+    page.frame(NOW)
+    lost = Connection(state=ConnectionState.STALE, since=NOW, heard_at=NOW)
+    publisher.hubs["a"].store.connection = lost
+    await hub.tick(NOW)
+    frame = page.frame(NOW)
+    assert "not-live" in frame["regions"]["strip-a"]
+    assert "stale since" in frame["clusters"]["a"]
+    assert frame["connection"]["state"] == "live", "the page itself is"
+
+
+async def test_what_moved_is_drawn_once_for_all_pages_and_not_too_often(
+    publisher, hub, monkeypatch
+):
+    drawn = []
+    real = fleet.drawings_of
+    monkeypatch.setattr(
+        fleet, "drawings_of", lambda feed, now: drawn.append(feed.store.cluster) or real(feed, now)
+    )
+    for _ in range(3):
+        open_page(hub)
+    await hub.tick(NOW)
+    assert sorted(drawn) == ["a", "b"]
+    monkeypatch.setattr(fleet, "SPACING", 60.0)
+    lose_holder(publisher, "a")
+    await hub.tick(NOW)
+    assert len(drawn) == 2
+    monkeypatch.setattr(fleet, "SPACING", 0.0)
+    await hub.tick(NOW)
+    assert drawn[2:] == ["a"]
+    monkeypatch.setattr(fleet, "EVERY", 0.0)
+    await hub.tick(NOW)
+    assert sorted(drawn[3:]) == ["a", "b"], "sums of time grow though nothing moves"
+
+
+async def test_a_cluster_that_cannot_be_drawn_stops_no_other(publisher, hub, monkeypatch):
+    real, failed = fleet.drawings_of, []
+
+    def draw(feed, now):
+        if feed.store.cluster == "a":
+            raise KeyError
+        return real(feed, now)
+
+    monkeypatch.setattr(fleet, "drawings_of", draw)
+    hub.failed = lambda part, _error: failed.append(part)
+    page = open_page(hub)
+    await hub.tick(NOW)
+    assert set(page.frame(NOW)["regions"]) == {"strip-b", "cell-b"}
+    assert failed == ["strips"]
+
+
+async def test_a_cluster_that_is_watched_no_longer_says_so(publisher, hub):
+    page = open_page(hub)
+    await hub.tick(NOW)
+    page.frame(NOW)
+    publisher.remove("b")
+    await hub.tick(NOW)
+    frame = page.frame(NOW)
+    assert frame["regions"]["strip-b"] == '<p class="muted">b is watched no longer.</p>'
+    assert frame["list"]
+    publisher.add(Store("c"))
+    await hub.tick(NOW)
+    frame = page.frame(NOW)
+    assert frame["list"]
+    assert "strip-c" in frame["regions"]
+
+
+async def test_a_page_follows_a_clock_that_was_set(publisher, hub):
+    page = open_page(hub)
+    await hub.tick(NOW)
+    page.frame(NOW)
+    later = NOW + timedelta(hours=1)
+    for one in publisher.hubs.values():
+        one.clock_jumped(Jump(NOW, later))
+    await hub.tick(later)
+    frame = page.frame(later)
+    assert (frame["moved"], frame["jumps"]) == (3600.0, 1)
+    assert "moved" not in (page.frame(later) or {})
+
+
+async def test_a_page_hears_each_second_that_the_server_lives(hub, monkeypatch):
+    page = open_page(hub)
+    await hub.tick(NOW)
+    assert page.frame(NOW) is not None
+    assert page.frame(NOW) is None
+    monkeypatch.setattr(fleet, "HEARTBEAT", 0.0)
+    assert page.frame(NOW)["now"] == NOW.timestamp()
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_the_socket_of_all_clusters_sends_their_strips(board):  # noqa: F811
+    for cluster in board.clusters.values():
+        fill(cluster.store, a_lease())
+    olga = await sync_to_async(member)("olga", "operator")
+    router = own_sites_only(URLRouter(urlpatterns))
+    one = Socket(router, "/live/fleet/", olga, [(b"host", b"testserver")])
+    await one.connect()
+    hub = board.publisher.fleet
+    await one.say(json.dumps({"show": {}, "jumps": 0}))
+    while not hub.pages or not next(iter(hub.pages))._answers_show:
+        await one.hear()
+        break
+    await hub.tick(datetime.now(UTC))
+    while "regions" not in (frame := await one.hear()):
+        pass
+    assert set(frame["regions"]) == STRIPS
+    await one.leave()
+    assert not hub.pages
