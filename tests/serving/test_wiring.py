@@ -73,6 +73,16 @@ async def test_a_cluster_whose_watch_died_is_stale_and_says_why(
     assert store.connection.detail in str(running.problem("a"))
 
 
+async def test_the_page_of_all_clusters_hears_of_problems_and_says_where_it_fails(
+    running: Runtime,
+) -> None:
+    fleet = running.publisher.fleet
+    assert fleet.feeds is running.publisher.hubs
+    fleet.failed("strips", KeyError())
+    assert "Some clusters are not drawn anew" in str(running.problem())
+    assert fleet.problem() == running.problem()
+
+
 async def test_every_room_hears_that_the_machine_slept(running: Runtime) -> None:
     cluster = running.clusters["a"]
     await until(lambda: cluster.store.connection.state is ConnectionState.LIVE)

@@ -221,9 +221,9 @@ def figures_of(text: str) -> dict[str, tuple[str, str]]:
 
 
 def test_the_filter_finds_parts_of_names_in_any_case(make_board, operator):
-    make_board("prod-eu", "prod-us", "edge")
-    assert list(strips(text_of(operator.get("/?q=PROD")))) == ["prod-eu", "prod-us"]
-    assert [one["cluster"] for one in items(operator, "&q=PROD")] == ["prod-eu", "prod-us"]
+    make_board("Prod-eu", "prod-us", "edge")
+    assert list(strips(text_of(operator.get("/?q=PROD")))) == ["Prod-eu", "prod-us"]
+    assert [one["cluster"] for one in items(operator, "&q=pROD")] == ["Prod-eu", "prod-us"]
     assert "No cluster matches" in text_of(operator.get("/?q=nowhere"))
     part = operator.get("/?q=us", headers=HTMX)
     assert list(strips(text_of(part))) == ["prod-us"]
