@@ -71,7 +71,7 @@ from leases.history.recorder import Recorder
 from leases.history.reliability import counted_until
 from leases.kube.open_watch import Slices
 from leases.private_files import InUse
-from leases.tracking.heartbeat import Heartbeat
+from leases.tracking.shared_timer import SharedTimer
 from leases.worker_threads import WorkerThreads
 
 FORGET_SECONDS = 3600.0
@@ -117,7 +117,7 @@ class Runtime:
         self.drawings = Drawings()
         self.recorder = Recorder()
         self.clock = ClockWatch(process_clock())
-        self.heartbeat = Heartbeat(self.clock.now)
+        self.timers = SharedTimer(self.clock.now)
         self.clock.on_jump.append(
             lambda jump: self.recorder.watches.clock_jumped(jump, f"{set_by(jump)}.")
         )
@@ -247,7 +247,7 @@ class Runtime:
             publisher=self.publisher,
             incidents=incidents,
             clock=self.clock,
-            heartbeat=self.heartbeat,
+            timers=self.timers,
             kubeconfig=self._kubeconfig_of(cluster),
         )
         await watch.prepare()

@@ -20,7 +20,7 @@ from leases.domain.steady_clock import Jump, moved, span
 from leases.domain.watched_times import Connection, ConnectionState, MissedTime, Missing
 from leases.tracking.counters import Counters
 from leases.tracking.deadlines import DeadlineGate, TimerErrors, claimed_at
-from leases.tracking.heartbeat import DeadlineTimer, Heartbeat
+from leases.tracking.shared_timer import DeadlineTimer, SharedTimer
 from leases.tracking.kind_overrides import NO_MARKS, Kinds, Marks
 from leases.tracking.missed_times import STOOD_STILL, MissedTimes
 from leases.tracking.skipped_writes import SkippedLog
@@ -149,11 +149,11 @@ class Tracker:
         sinks: Sequence[Sink],
         clock: Callable[[], datetime],
         look: Callable[[], object] = bool,
-        heartbeat: Heartbeat | None = None,
+        timers: SharedTimer | None = None,
     ) -> None:
         """`look` is called before each judgement; it calls `clock_jumped` after a clock jump.
 
-        `heartbeat` wakes the trackers of all clusters; by default this one has its own.
+        `timers` wakes the trackers of all clusters; by default this one has its own.
         """
         self.resource_version: str | None = None
         self.counters = Counters(store.abandoned_after)
@@ -171,8 +171,8 @@ class Tracker:
         self._reads = 0
         self._skipped = SkippedLog()
         self._timer_errors = TimerErrors()
-        self._heartbeat = heartbeat or Heartbeat(clock)
-        self._next = DeadlineTimer(self._heartbeat, partial(self._timer_errors.run, self.tick))
+        self._timers = timers or SharedTimer(clock)
+        self._next = DeadlineTimer(self._timers, partial(self._timer_errors.run, self.tick))
         self._tell = partial(self._timer_errors.run, self.flush)
         store.connection = Connection(
             state=ConnectionState.CONNECTING, since=clock(), heard_at=self._heard_at
@@ -190,7 +190,7 @@ class Tracker:
     def stop(self) -> None:
         """Stop the timers, and send the collected renewals."""
         self._next.stop()
-        self._heartbeat.drop(self._tell)
+        self._timers.drop(self._tell)
         self.flush()
 
     @property
@@ -307,7 +307,7 @@ class Tracker:
             lag_seconds=lag,
         )
         if lag:  # say so until nothing waits, whatever arrives
-            self._heartbeat.collect(self._tell)
+            self._timers.collect(self._tell)
         if told.is_behind != store.connection.is_behind:
             self._emit(store.connect(store.connection, now))
         if keys:
@@ -323,7 +323,7 @@ class Tracker:
             self._lags.took(events, now, waiting=waiting)
         self._reads += 1
         if waiting:
-            self._heartbeat.collect(self._tell)
+            self._timers.collect(self._tell)
         self._deliver(self._store.follow(events, now))
         self.resource_version = events[-1].resource_version
         if not isinstance(events[-1], Bookmark):
@@ -403,7 +403,7 @@ class Tracker:
             self._emit(update)
             return
         self._renewed += update.renewed
-        self._heartbeat.collect(self._tell)
+        self._timers.collect(self._tell)
 
     def _emit(self, update: Update) -> None:
         self.counters.count(update)

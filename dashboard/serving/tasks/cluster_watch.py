@@ -32,7 +32,7 @@ from leases.kube.kube_objects import list_nodes
 from leases.kube.lease_client import LeaseClient
 from leases.kube.reflector import reflect
 from leases.tracking.cluster_state import read_remembered
-from leases.tracking.heartbeat import Heartbeat
+from leases.tracking.shared_timer import SharedTimer
 from leases.tracking.kind_overrides import Kinds, Marks
 from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Update
@@ -54,7 +54,7 @@ class ClusterWatch:
         publisher: Publisher,
         incidents: Incidents,
         clock: ClockWatch,
-        heartbeat: Heartbeat,
+        timers: SharedTimer,
         kubeconfig: tuple[Path, ...],
     ) -> None:
         self._cluster = cluster
@@ -62,7 +62,7 @@ class ClusterWatch:
         self._publisher = publisher
         self._incidents = incidents
         self._clock = clock
-        self._heartbeat = heartbeat
+        self._timers = timers
         self._kubeconfig = kubeconfig
 
     async def prepare(self) -> None:
@@ -82,7 +82,7 @@ class ClusterWatch:
         # The recorder comes first: an incident is written after its changes.
         sinks = (self._record, self._publisher.publish, self._incidents.take)
         self.tracker = tracker = Tracker(
-            store, sinks, self._clock.now, self._clock.look, self._heartbeat
+            store, sinks, self._clock.now, self._clock.look, self._timers
         )
         self._clock.on_jump.append(self._clock_jumped)
         self._clock.on_sleep.append(tracker.stood_still)

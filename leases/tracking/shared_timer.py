@@ -1,4 +1,4 @@
-"""One heartbeat of the process for all clusters: it wakes those whose deadlines are due, and those
+"""One timer of the process for all clusters: it wakes those whose deadlines are due, and those
 that have collected renewals to tell. A cluster in which nothing is due is not woken.
 """
 
@@ -16,7 +16,7 @@ COALESCE = 0.25  # seconds in which renewals are collected into one update
 Wake = Callable[[], None]
 
 
-class Heartbeat:
+class SharedTimer:
     """Lives on the event loop."""
 
     def __init__(self, clock: Callable[[], datetime]) -> None:
@@ -79,8 +79,8 @@ class Heartbeat:
 class DeadlineTimer:
     """That of one cluster. `planned` is when the process next looks at it, due or not."""
 
-    def __init__(self, heartbeat: Heartbeat, wake: Wake) -> None:
-        self._heartbeat = heartbeat
+    def __init__(self, timers: SharedTimer, wake: Wake) -> None:
+        self._timers = timers
         self._wake = wake
         self._due: datetime | None = None
         self.planned: datetime | None = None
@@ -92,7 +92,7 @@ class DeadlineTimer:
         self._due = due
         due = max(due, now + at_least)
         self.planned = min(due, now + MAX_WAIT)
-        self._heartbeat.wait(self, due, now)
+        self._timers.wait(self, due, now)
 
     def fire(self) -> None:
         if self._due is not None:
@@ -100,7 +100,7 @@ class DeadlineTimer:
 
     def stop(self) -> None:
         self._due = None
-        self._heartbeat.forget(self)
+        self._timers.forget(self)
 
     def overdue(self, now: datetime) -> bool:
         """Whether it should have been looked at so long ago that the process stood still."""
@@ -115,4 +115,4 @@ class DeadlineTimer:
         """Cancel the timer and the plan: the clock was set."""
         self.stop()
         self.planned = None
-        self._heartbeat.begin_anew()
+        self._timers.begin_anew()

@@ -1,4 +1,4 @@
-"""One heartbeat wakes the clusters in which something is due, and no other."""
+"""One timer wakes the clusters in which something is due, and no other."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from leases.tracking import heartbeat
-from leases.tracking.heartbeat import DeadlineTimer, Heartbeat
+from leases.tracking import shared_timer
+from leases.tracking.shared_timer import DeadlineTimer, SharedTimer
 from tests.support.values.leases import NOON, after
 
 AT_ONCE = timedelta(0)
 
 
 class Clusters:
-    """Two on one heartbeat, with a clock that is moved by hand."""
+    """Two on one timer, with a clock that is moved by hand."""
 
     def __init__(self) -> None:
         self.now = NOON
         self.woken: list[str] = []
-        self.heartbeat = Heartbeat(lambda: self.now)
+        self.timers = SharedTimer(lambda: self.now)
         self.one, self.other = (
-            DeadlineTimer(self.heartbeat, lambda name=name: self.woken.append(name))
+            DeadlineTimer(self.timers, lambda name=name: self.woken.append(name))
             for name in ("one", "other")
         )
 
@@ -40,7 +40,7 @@ class Clusters:
 
 @pytest.fixture
 def clusters(monkeypatch: pytest.MonkeyPatch) -> Clusters:
-    monkeypatch.setattr(heartbeat, "MAX_WAIT", timedelta(milliseconds=10))
+    monkeypatch.setattr(shared_timer, "MAX_WAIT", timedelta(milliseconds=10))
     return Clusters()
 
 
@@ -82,7 +82,7 @@ async def test_the_plan_is_void_after_the_clock_was_set(clusters: Clusters) -> N
 async def test_renewals_of_all_are_told_together_and_one_that_fails_stops_no_other(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(heartbeat, "COALESCE", 0.001)
+    monkeypatch.setattr(shared_timer, "COALESCE", 0.001)
     told: list[str] = []
 
     def broken() -> None:
@@ -92,11 +92,11 @@ async def test_renewals_of_all_are_told_together_and_one_that_fails_stops_no_oth
     def other() -> None:
         told.append("other")
 
-    beat = Heartbeat(lambda: NOON)
+    timer = SharedTimer(lambda: NOON)
     dropped: Callable[[], None] = lambda: told.append("dropped")  # noqa: E731
     for wake in (broken, dropped, other, broken):
-        beat.collect(wake)
-    beat.drop(dropped)
+        timer.collect(wake)
+    timer.drop(dropped)
     with caplog.at_level(logging.CRITICAL, "asyncio"):
         await asyncio.sleep(0.05)
     assert told == ["broken", "other"]
