@@ -20,9 +20,9 @@ from leases.domain.steady_clock import Jump, moved, span
 from leases.domain.watched_times import Connection, ConnectionState, MissedTime, Missing
 from leases.tracking.counters import Counters
 from leases.tracking.deadlines import DeadlineGate, TimerErrors, claimed_at
-from leases.tracking.shared_timer import DeadlineTimer, SharedTimer
 from leases.tracking.kind_overrides import NO_MARKS, Kinds, Marks
 from leases.tracking.missed_times import STOOD_STILL, MissedTimes
+from leases.tracking.shared_timer import DeadlineTimer, SharedTimer
 from leases.tracking.skipped_writes import SkippedLog
 from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Sink, Tracked, Update

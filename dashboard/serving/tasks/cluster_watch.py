@@ -32,8 +32,8 @@ from leases.kube.kube_objects import list_nodes
 from leases.kube.lease_client import LeaseClient
 from leases.kube.reflector import reflect
 from leases.tracking.cluster_state import read_remembered
-from leases.tracking.shared_timer import SharedTimer
 from leases.tracking.kind_overrides import Kinds, Marks
+from leases.tracking.shared_timer import SharedTimer
 from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Update
 from leases.tracking.tracker import Tracker

@@ -407,7 +407,9 @@ class Casebook:
         for one in episodes:
             self._let_rest(one, now)
         known = self._reported.get(number)
-        sure = group.verdict.confidence is Confidence.CERTAIN
+        # The Leases of an outage are heard of one after the other.
+        verdict = group.verdict
+        sure = verdict.confidence is Confidence.CERTAIN and verdict.cause is not Cause.API_OUTAGE
         begun = group.episodes[0].episode.first.change.observed_at
         if known is None and not (sure or settled) and now - begun < FIRST_REPORTED_AFTER:
             return []

@@ -475,7 +475,7 @@ class UsualWriters:
         put, edited = self._put.get(key), self._edited.get(key)
         if put is not None and change.change in _ENDS_UNRENEWED:
             same = put.holder in (change.previous_holder, change.holder)
-            if same and (at is None or at - put.at <= RENEWED):
+            if same and (at is None or at - put.at <= RENEWED or not clue.renewals_seen):
                 clue = msgspec.structs.replace(clue, put=put)
         if edited is not None and at is not None and at - edited[0] <= RENEWED:
             clue = msgspec.structs.replace(clue, last_renewal=edited[1])

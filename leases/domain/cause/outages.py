@@ -15,7 +15,7 @@ from leases.domain.cause.facts import EARLIEST, Break
 from leases.domain.cause.node_groups import NO_CROWD, Crowd, hearts_of
 from leases.domain.cause.rules.api import OUTAGE, STILL_LATE, silence_of_all, still_late
 from leases.domain.cause.scene import Group, Judged, Verdict, chains, clock, counted, seen, span
-from leases.domain.cause.unwatched import between
+from leases.domain.cause.unwatched import between, happened
 from leases.domain.change import ChangeType
 from leases.domain.incident import Cause, Confidence, Source
 from leases.domain.watched_times import BRIEF, Missing
@@ -105,6 +105,8 @@ def unwatched(left: list[Judged]) -> list[Group]:
     for there in by_gap.values():
         evidence = tuple(fact for one in there[:MAX_EVIDENCE] for fact in one.verdict.evidence)
         lead = msgspec.structs.replace(there[0].verdict, evidence=evidence)
+        if len(there) > 1 and there[0].gap is not None:
+            lead = _saying(lead, happened(there[0].gap, max(one.at for one in there)))
         groups.append(Group(tuple(there), lead))
     return groups
 

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from leases.domain.cause.clue import Clue, Episode
+from leases.domain.cause.clue import Episode
 from leases.domain.cause.facts import EARLIEST, Break, Knowledge
 from leases.domain.cause.scene import BLUR, Scene, Verdict, clock, possible, seen
 from leases.domain.change import ChangeType
@@ -68,7 +68,7 @@ def told(scene: Scene, verdict: Verdict, gap: Break | None) -> Verdict:
         verdict = msgspec.structs.replace(verdict, confidence=Confidence.POSSIBLE)
     if gap is None or verdict.cause in _OF_ALL or _has_witness(scene, verdict):
         return verdict
-    return nobody_watched(gap, scene.now, scene.lease, scene.episode.last)
+    return nobody_watched(gap, scene)
 
 
 def _may_be_other(scene: Scene, verdict: Verdict, gap: Break | None) -> bool:
@@ -99,13 +99,21 @@ def _began_lately(scene: Scene, before: timedelta) -> bool:
     return any(one.overlaps(since, episode.at) for one in breaks)
 
 
-def nobody_watched(gap: Break, now: datetime, lease: str, last: Clue) -> Verdict:
+def nobody_watched(gap: Break, scene: Scene) -> Verdict:
+    lease, now, last = scene.lease, scene.now, scene.episode.last
     holder = last.change.holder
     fact = f"{lease}: {last.change.change.value.replace('_', ' ')}, " + (
         f"held by {holder}" if holder else "without a holder"
     )
     evidence = seen(Source.LEASES, f"{fact}, noticed at {clock(last.change.observed_at)}")
-    return possible(Cause.UNWATCHED, happened(gap, now), evidence)
+    lost = scene.episode.first.change
+    if lost.change is not ChangeType.EXPIRED or lost.inferred or gap.since == EARLIEST:
+        return possible(Cause.UNWATCHED, happened(gap, now), evidence)
+    sentence = (
+        f"{lost.holder} fell silent between {between(gap.since, gap.until or now)}, while nobody "
+        f"watched; {lease} ran out at {clock(lost.at)}"
+    )
+    return possible(Cause.UNWATCHED, sentence, evidence)
 
 
 def happened(gap: Break, now: datetime) -> str:

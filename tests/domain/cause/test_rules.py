@@ -256,6 +256,24 @@ def test_a_holder_that_a_person_wrote_and_nobody_renewed_did_not_stop_renewing()
     assert incident.cause is Cause.CRASH
 
 
+@pytest.mark.parametrize("anew", [True, False])
+def test_an_edit_of_what_a_person_wrote_is_no_renewal(*, anew: bool) -> None:
+    """Neither is a start: what was written is known from history then."""
+    first = lease("demo", renewed=1, acquired=1, duration=240, version=2)
+    edited = lease("demo", renewed=1, acquired=1, duration=60, version=3)
+    made, edit, ran_out = _written(_made(first, (20, edited), (130, None)), "kubectl-create", 0)
+    assert (edit.change.change, ran_out.change.change) == ("reconfigured", "expired")
+    book = Casebook("c")
+    if anew:
+        book.recall([made.change])
+    else:
+        book.note(made)
+        book.note(edit)
+    book.note(ran_out)
+    found = [one for one in _incidents(book) if ran_out.member in one.members]
+    assert [(one.cause, one.writer) for one in found] == [(Cause.BY_HAND, "kubectl-create")]
+
+
 def test_a_lease_made_through_a_form_was_created_for_its_holder_and_not_handed_over() -> None:
     then = "here, through a form, at 12:00:0{}; nobody renewed it, so it ran out at 12:00:{}"
     made = _made(lease("demo", renewed=1, acquired=1, version=2), (30, None))

@@ -289,6 +289,9 @@ async def test_who_had_time_to_renew_after_an_outage_is_not_its_victim(*, anew: 
     assert incident.leases == (one.key,)
     assert after(renewed + 240) <= incident.began <= after(renewed + 241)
     assert (incident.cause, incident.confidence) == (Cause.UNWATCHED, Confidence.POSSIBLE)
+    holder, began = one.identity, f"{incident.began:%H:%M:%S}"
+    assert incident.sentence.startswith(f"{holder} fell silent between 12:01:00 and 12:01:20, ")
+    assert incident.sentence.endswith(f"while nobody watched; team/app-2 ran out at {began}")
     outages = [told for told in board.incidents if told.cause is Cause.API_OUTAGE]
     assert all(told.ended is not None and told.ended < after(100) for told in outages)
 
@@ -426,9 +429,7 @@ async def test_a_board_that_starts_anew_goes_on_counting(monkeypatch: pytest.Mon
     assert incident.ended is not None
 
 
-@pytest.mark.parametrize(
-    ("back_at", "cause"), [(None, Cause.SCALED_DOWN), (80.0, Cause.GRACEFUL_STOP)]
-)
+@pytest.mark.parametrize(("back_at", "cause"), [(None, Cause.SCALED_DOWN), (80.0, Cause.CRASH)])
 async def test_a_pod_that_is_not_there_afterwards_is_no_witness_of_a_stop(
     back_at: float | None, cause: Cause
 ) -> None:

@@ -50,8 +50,8 @@ def stopped(scene: Scene) -> Verdict | None:
             f"{scene.pod_name} was stopped and did not release {scene.lease}, which was lost at "
             f"{clock(episode.at)}"
         )
-    if not _has_witness(scene):
-        return possible(Cause.GRACEFUL_STOP, sentence, *facts)
+    if not _has_witness(scene):  # that its Pod is not there tells nothing: it may never have been
+        return None
     if episode.open and episode.opening is ChangeType.RELEASED and _waits(scene) < VACANT:
         return possible(Cause.GRACEFUL_STOP, sentence, *facts)
     if _same_pod_again(scene):  # stopped, or rolled out: without a revision nothing shows which
