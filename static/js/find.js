@@ -69,6 +69,13 @@ async function open(event) {
   else if (dialog.open) form.submit();
 }
 
+// What one types into the field of the page's head goes on here.
+document.querySelector("#q")?.addEventListener("input", ({ target, isComposing }) => {
+  if (!dialog || isComposing) return;
+  [field.value, target.value] = [target.value, ""];
+  openFind();
+  field.setSelectionRange(field.value.length, field.value.length);
+});
 field?.addEventListener("input", () => look(WAIT));
 field?.addEventListener("keydown", (event) => {
   const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];

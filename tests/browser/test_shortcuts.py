@@ -151,6 +151,23 @@ def test_one_field_finds_a_lease_by_keyboard_from_any_page(visits: Visits) -> No
     expect(page.locator("h1")).to_have_text("one")
 
 
+@pytest.mark.parametrize("key", ["", "/"])
+def test_the_field_of_the_head_finds_the_same(visits: Visits, key: str) -> None:
+    page = visits.open_live("/c/embedded/nodes/")
+    if key:
+        page.keyboard.press(key)
+    else:
+        page.locator("#q").click()
+    page.keyboard.type("default/on")
+    field = finder(page).get_by_role("combobox")
+    expect(field).to_be_focused()
+    expect(field).to_have_value("default/on")
+    page.keyboard.type("e")
+    expect(finder(page).get_by_role("option", selected=True)).to_contain_text("default/one")
+    page.keyboard.press("Enter")
+    expect(page.locator("h1")).to_have_text("one")
+
+
 def test_what_nothing_is_called_is_said_and_enter_leads_to_the_page(visits: Visits) -> None:
     page = visits.open_live("/c/embedded/leases/default/one/")
     page.get_by_role("link", name="Ctrl K").click()
