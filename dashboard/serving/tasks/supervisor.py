@@ -173,6 +173,7 @@ class Supervisor:
             except Exception as error:
                 death = error
             problem = self.failed(task, death, effect=effect, cluster=cluster)
+            del death  # its traceback holds all that the dead run held
             self._down[place].running_since = None
             if on_death is not None:
                 self._notify(on_death, problem)

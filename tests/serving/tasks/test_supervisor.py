@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import weakref
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -195,3 +196,22 @@ async def test_a_reported_failure_lasts_until_it_is_settled(supervisor, clock, c
     clock.now += 10
     assert supervisor.problems("c") == ()
     assert supervisor.restarts == {("drawing", "c"): 1}
+
+
+async def test_a_run_that_goes_on_keeps_nothing_of_the_one_that_died(supervisor, monkeypatch):
+    # The log of a test keeps tracebacks, and they all that the frames held.
+    monkeypatch.setattr(logging.getLogger(Supervisor.__module__), "disabled", True)
+    held: list[weakref.ref[Work]] = []
+    goes_on = asyncio.Event()
+
+    async def work() -> None:
+        if held:
+            goes_on.set()
+            await asyncio.Event().wait()
+        large = Work()
+        held.append(weakref.ref(large))
+        raise ValueError
+
+    supervisor.start("counting", work, effect=EFFECT)
+    await goes_on.wait()
+    assert held[0]() is None
