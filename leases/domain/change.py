@@ -128,6 +128,19 @@ def appeared_at(lease: Lease, holder: str | None, seen: Observation) -> datetime
     return seen.now
 
 
+def last_sign(before: KnownLease, last: Lease, seen: Observation) -> datetime | None:
+    """Return after which moment a Lease was deleted, of which a late event tells.
+
+    Nothing says when it was. A holder renews until then, so the last renewal comes close. Whatever
+    replaced the Lease came later than that, whenever we hear of it.
+    """
+    skew = before.skew_seconds if before.lease.holder == last.holder else None
+    renewed, asked = last.spec.renew_time, last.metadata.deletion_timestamp
+    renewed = after(renewed, skew) if renewed is not None and skew else renewed
+    signs = [one for one in (renewed, asked) if one is not None and _inside(one, seen)]
+    return max(signs, default=seen.since)
+
+
 def _inside(claimed: datetime, seen: Observation) -> bool:
     return (seen.since is None or seen.since <= claimed) and claimed <= seen.now
 

@@ -14,7 +14,14 @@ from sys import intern
 
 import msgspec
 
-from leases.domain.change import Observation, believed, renewal_moved, vanished, written_at
+from leases.domain.change import (
+    Observation,
+    believed,
+    last_sign,
+    renewal_moved,
+    vanished,
+    written_at,
+)
 from leases.domain.figures import abandoned_from
 from leases.domain.lease import Lease, ObjectName, number_of
 from leases.domain.phase import EMPTY, Phase, next_turn
@@ -155,6 +162,13 @@ def _shared(known: Tracked) -> Tracked:
     return _replace(known, lasting=lasting)
 
 
+class Death(msgspec.Struct, frozen=True, gc=False):
+    """Of a Lease that may be created anew."""
+
+    at: datetime
+    lost_at: datetime | None  # when it was last validly held; None: unknown, or nobody held it
+
+
 REMEMBERED_DEATHS = 10_000  # kept to measure the gap that a re-creation ends
 # At most this much work per check of the deadlines; the rest waits for the next check.
 MAX_LOOKED_AT = 400
@@ -175,7 +189,7 @@ class ClusterState:
         self.skipping = Skipping(self.rows, self.deadlines, self._arm)
         self.silences = Silences()
         self.step = partial(Step, self.silences, LateRenewals(), self.rows.elections)
-        self._deaths: dict[ObjectName, datetime] = {}  # when a deleted Lease was last held
+        self._deaths: dict[ObjectName, Death] = {}  # the last of each name
         self._deleted_kinds = DeletedKinds()
 
     def row(self, tracked: Tracked, changed_at: datetime, *, listing: int = 0) -> Row:
@@ -255,7 +269,7 @@ class ClusterState:
         if row is not None:
             unseen = Observation(now=at, since=min(at, row.newest), inferred=True)
             self.vanish_unseen(row, lease, unseen, step)
-        row = self.appear(lease, sight(None), step, gap_since=self._deaths.get(lease.key))
+        row = self.appear(lease, sight(None), step)
         self.enter([row], at, step)
         return row
 
@@ -265,15 +279,16 @@ class ClusterState:
         seen: Observation,
         step: Step,
         *,
-        gap_since: datetime | None = None,
         listing: int = 0,
     ) -> Row:
         """Make the row of a Lease that is new. The caller adds it with `enter`."""
+        death = self._deaths.get(lease.key)
         verdict = self.overrides.get(lease.key)
         earlier = self._deleted_kinds.take(lease.key)
         tracked, change = first_sight(
-            self.cluster, lease, seen, gap_since=gap_since, verdict=verdict, earlier=earlier
-        )
+            self.cluster, lease, seen, verdict=verdict, earlier=earlier,
+            died_at=death.at if death else None, gap_since=death.lost_at if death else None,
+        )  # fmt: skip
         step.note((change,), None, tracked.lease)
         row = self.row(self.overrides.marked(tracked), change.at, listing=listing)
         self._deaths.pop(row.key, None)
@@ -332,6 +347,11 @@ class ClusterState:
         self._forget(row, last, seen, at, step)
         self.rows.remove(row)
 
+    def vanish_late(self, row: Row, last: Lease, seen: Observation, step: Step) -> None:
+        """Do the same if the event reports the past: date it by the last sign of the Lease."""
+        since = last_sign(row.tracked, last, seen)
+        self.vanish(row, last, _replace(seen, since=since), since or seen.now, step)
+
     def vanish_all(self, rows: list[Row], at: datetime, step: Step) -> None:
         """Remove the Leases that are missing from a list."""
         for row in rows:
@@ -348,7 +368,8 @@ class ClusterState:
     def vanish_unseen(self, row: Row, successor: Lease, seen: Observation, step: Step) -> None:
         """Another uid has this name now: the Lease was deleted before that one was created."""
         born, since = successor.metadata.creation_timestamp, seen.since
-        at = born if born and since and since <= born <= seen.now else seen.now
+        # A creationTimestamp has whole seconds: it may lie before the last renewal.
+        at = min(max(born, since), seen.now) if born and since else seen.now
         self.vanish(row, row.tracked.lease, seen, at, step)
 
     def turn_due(self, now: datetime, *, by: datetime, step: Step) -> None:
@@ -376,7 +397,10 @@ class ClusterState:
         by = jump.by
         self.blind_times.clock_jumped(jump)
         self.silences.clock_jumped(jump)
-        self._deaths = {key: moved(since, by) for key, since in self._deaths.items()}
+        self._deaths = {
+            key: Death(moved(one.at, by), moved(one.lost_at, by))
+            for key, one in self._deaths.items()
+        }
         self.skipping.nameless_at = moved(self.skipping.nameless_at, by)
         self.deadlines.clear()
         for row in self.rows:
@@ -428,11 +452,11 @@ class ClusterState:
         step.redraw.pop(row.key, None)
         self.deadlines.disarm(row)
         self.skipping.puzzling.pop(row.key, None)
-        gap_since = known.gap_since or (None if seen.inferred else at)
-        if gap_since is not None and known.holder is not None:
-            self._deaths[row.key] = gap_since
-            if len(self._deaths) > REMEMBERED_DEATHS:
-                del self._deaths[next(iter(self._deaths))]
+        # If it was deleted at some time after its last sign, the gap is at most so long.
+        lost_at = known.gap_since or (at if not seen.inferred or at == seen.since else None)
+        self._deaths[row.key] = Death(at, None if known.holder is None else lost_at)
+        if len(self._deaths) > REMEMBERED_DEATHS:
+            del self._deaths[next(iter(self._deaths))]
         self._deleted_kinds.note(known)
 
 

@@ -44,12 +44,13 @@ def first_sight(
     lease: Lease,
     seen: Observation,
     *,
+    died_at: datetime | None = None,
     gap_since: datetime | None = None,
     verdict: Verdict | None = None,
     earlier: Verdict | None = None,
 ) -> tuple[Tracked, Change]:
     """Return the state of a new Lease and its `created`. `verdict` is the kind that an admin set,
-    `earlier` what earlier Leases of its name settled.
+    `earlier` what earlier Leases of its name settled; the last of them died at `died_at`.
     """
     lease = compact(lease)
     named = bool(lease.holder or lease.spec.acquire_time or lease.spec.lease_transitions)
@@ -57,6 +58,7 @@ def first_sight(
     holder = counted_holder(lease, kind, named=named)
     observed_at = renewed_at(None, lease, seen)
     at = _came_at(lease, holder, observed_at, seen)
+    at = at if died_at is None else max(at, died_at)
     change = appeared(
         cluster, lease, holder=holder, kind=kind, seen=_not_before_birth(lease, seen), at=at,
         gap_since=gap_since, renewed_at=observed_at if named or lease.spec.renew_time else None,

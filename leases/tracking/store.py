@@ -277,7 +277,11 @@ class Store:
             return write(row, lease, at)
         if row is None or row.tracked.lasting.lease.uid != lease.uid:
             row = write(row, lease, at)
-        seen = self._blind_times.event(at, row.newest, inferred=inferred, unseen_since=unseen_since)
+        if inferred or self._blind_times.behind is not None:
+            seen = self._blind_times.event(at, row.newest, inferred=True)
+            ledger.vanish_late(row, lease, seen, step)
+            return None
+        seen = self._blind_times.event(at, row.newest, inferred=False, unseen_since=unseen_since)
         if seen.live:
             ledger.turn(row, at, by=at, step=step)
         ledger.vanish(row, lease, seen, at, step)

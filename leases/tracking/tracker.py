@@ -22,7 +22,7 @@ from leases.tracking.counters import Counters
 from leases.tracking.deadlines import DeadlineGate, TimerErrors, claimed_at
 from leases.tracking.kind_overrides import NO_MARKS, Kinds, Marks
 from leases.tracking.missed_times import STOOD_STILL, MissedTimes
-from leases.tracking.shared_timer import DeadlineTimer, SharedTimer
+from leases.tracking.shared_timer import MAX_WAIT, DeadlineTimer, SharedTimer
 from leases.tracking.skipped_writes import SkippedLog
 from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Sink, Tracked, Update
@@ -430,7 +430,10 @@ class Tracker:
         if now - since > STOOD_STILL:
             self._missed.begins(since, self.resource_version, Missing.STOOD_STILL)
             self._emit_missed(self._missed.ended(now), now)
-        self._catch_up(since, now)
+        # The check that did not come was planned so long before: events may report that time too.
+        planned_at = since - MAX_WAIT
+        heard_at = self._heard_at or planned_at
+        self._catch_up(min(since, max(heard_at, planned_at)), now)
 
     def _emit_missed(self, missed: MissedTime | None, now: datetime) -> None:
         if missed is not None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import msgspec
+import pytest
 
-from leases.domain.lease import ObjectName
+from leases.domain.change import Change, identity
+from leases.domain.lease import Lease, ObjectName
 from leases.tracking.store import Store
-from leases.tracking.tracked_lease import Tracked
-from leases.wire.watch_decoding import Applied, Listed
+from leases.tracking.tracked_lease import Tracked, Update
+from leases.wire.watch_decoding import Applied, Deleted, Listed
 from tests.support.values.leases import after, lease
 from tests.tracking.store.one_store import known, put, relisted, renewing, words
 
@@ -153,3 +155,109 @@ def test_a_renewal_that_an_earlier_run_saw_but_did_not_write_down_is_as_old_as_i
     second.restore(first.snapshot(), after(60))  # it was followed for a minute more
     second.replace(Listed((lease(renewed=50, version=30),), "40"), after(62))
     assert known(second).observed_at == after(50)
+
+
+def news(update: Update | None) -> tuple[Change, ...]:
+    return update.changes if update else ()
+
+
+def made_anew(*, created: int, acquired: float, version: int = 90) -> Applied:
+    """Its holder makes it again, under another uid."""
+    return Applied(
+        lease(uid="uid-2", created=created, acquired=acquired, renewed=acquired, version=version)
+    )
+
+
+def test_a_deletion_that_catches_up_happened_before_the_lease_was_made_anew() -> None:
+    store, last = cut(6)
+    gone = Deleted(lease(renewed=8, version=80))
+    update = store.follow([gone, made_anew(created=10, acquired=10.1)], after(60.1))
+    assert last < 80
+    assert words(update) == ["deleted", "created"]
+    assert update is not None
+    deleted, created = update.changes
+    assert (deleted.at, deleted.inferred, deleted.inferred_since) == (after(8), True, after(8))
+    assert (deleted.observed_at, created.at) == (after(60.1), after(10.1))
+    assert created.gap_seconds == pytest.approx(2.1)
+
+
+def test_the_lease_that_follows_a_deletion_may_come_in_a_later_read() -> None:
+    store, _ = cut(6)
+    (deleted,) = news(store.follow([Deleted(lease(renewed=6, version=80))], after(60.1)))
+    (created,) = news(store.follow([made_anew(created=10, acquired=10.1)], after(60.9)))
+    assert (deleted.at, created.at) == (after(6), after(10.1))
+
+
+def test_whole_seconds_put_no_creation_before_the_deletion() -> None:
+    """A creationTimestamp of 10 s may be of any moment until 11 s."""
+    store, _ = cut(6)
+    gone = Deleted(lease(renewed=10.3, version=80))
+    anew = lease("", uid="uid-2", created=10, acquired=None, renewed=None, version=90)
+    deleted, created = news(store.follow([gone, Applied(anew)], after(60.1)))
+    assert (deleted.at, created.at) == (after(10.3), after(10.3))
+
+
+def test_a_deletion_replayed_after_a_restart_happened_before_the_lease_was_made_anew() -> None:
+    before = Store("c")
+    renewing(before, 6)
+    store = restarted(before, 7)
+    gone = Deleted(lease(renewed=8, version=80))
+    (deleted,) = news(store.apply(gone, after(60), inferred=True))
+    anew = made_anew(created=10, acquired=10.1)
+    (created,) = news(store.apply(anew, after(60.1), inferred=True))
+    assert (deleted.at, deleted.inferred, deleted.inferred_since) == (after(8), True, after(8))
+    assert (created.at, created.inferred) == (after(10.1), True)
+
+
+def test_nobody_renewed_it_before_a_deletion_that_catches_up() -> None:
+    store = Store("c")
+    put(store, 0, holder="", acquired=None, renewed=None)
+    store.lost(after(6))
+    store.resumed(after(60))
+    gone = lease("", acquired=None, renewed=None, version=80)
+    (deleted,) = news(store.follow([Deleted(gone)], after(60.1)))
+    assert (deleted.at, deleted.inferred_since) == (after(6), after(6))
+    assert (deleted.observed_at, deleted.inferred) == (after(60.1), True)
+
+
+def test_a_deletion_came_after_somebody_asked_for_it() -> None:
+    store, _ = cut(6)
+    gone = lease(renewed=8, version=80)
+    asked = msgspec.structs.replace(gone.metadata, deletion_timestamp=after(30))
+    (deleted,) = news(store.follow([Deleted(Lease(asked, gone.spec))], after(60.1)))
+    assert (deleted.at, deleted.inferred_since) == (after(30), after(30))
+
+
+def test_a_renewal_by_a_clock_that_is_ahead_does_not_date_a_deletion() -> None:
+    store, _ = cut(6)
+    (deleted,) = news(store.follow([Deleted(lease(renewed=3600, version=80))], after(60.1)))
+    assert deleted.at == after(6)
+
+
+def test_once_caught_up_a_deletion_happens_when_it_is_observed() -> None:
+    store, _ = cut(6)
+    store.caught_up()
+    (deleted,) = news(store.follow([Deleted(lease(renewed=6, version=80))], after(70)))[-1:]
+    assert (deleted.at, deleted.inferred) == (after(70), False)
+
+
+def test_replicas_agree_on_a_deletion_that_one_of_them_saw_late() -> None:
+    late, _ = cut(6)
+    live = Store("c")
+    renewing(live, 6)
+    gone = Deleted(lease(renewed=6, version=80))
+    (told,) = news(late.follow([gone], after(60.1)))
+    (seen,) = news(live.follow([gone], after(7)))
+    assert identity(told) == identity(seen)
+    assert (told.inferred, seen.inferred) == (True, False)  # the observed one beats it in history
+
+
+@pytest.mark.parametrize("listed", [True, False])
+def test_an_unseen_deletion_is_not_later_than_what_followed_it(*, listed: bool) -> None:
+    """A creationTimestamp has whole seconds: it may lie before the last renewal."""
+    store, _ = cut(6)
+    put(store, 60.1, renewed=8.6, version=80)
+    anew = lease(uid="uid-2", created=8, acquired=8.8, renewed=58, version=90)
+    listing = store.replace(Listed((anew,), "91"), after(60.2)) if listed else None
+    deleted, created = news(listing or store.follow([Applied(anew)], after(60.2)))
+    assert (deleted.change, deleted.at, created.at) == ("deleted", after(8.6), after(8.8))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from leases.wire.watch_decoding import Applied, Arrived, Connected, Disconnected
+import pytest
+
+from leases.wire.watch_decoding import Applied, Arrived, Connected, Deleted, Disconnected
 from tests.support.values.leases import after, lease
 from tests.tracking.tracker.conftest import Watched
 
@@ -77,3 +79,33 @@ async def test_events_that_arrive_after_a_standstill_are_of_the_past(watched: Wa
     watched.at(77)
     (expired,) = watched.updates[-1].changes
     assert (expired.name, expired.at, expired.inferred) == ("dead", after(15), True)
+
+
+async def test_a_deletion_of_a_standstill_is_not_dated_when_it_arrives(watched: Watched) -> None:
+    """Nobody ran from 10.3 s on; the next check was planned for 11.2 s."""
+    watched.live(lease())
+    watched.renew(10, 2)
+    watched.at(10.2)
+    watched.now = after(30)
+    gone = Deleted(lease(renewed=10, version=3))
+    anew = lease(uid="uid-2", created=10, acquired=10.9, renewed=10.9, version=4)
+    watched.at(30, Arrived([gone, Applied(anew)]))
+    deleted, created = [one for update in watched.updates for one in update.changes][1:]
+    assert (deleted.change, created.change) == ("deleted", "created")
+    since = after(10.2)
+    assert (deleted.at, deleted.inferred, deleted.inferred_since) == (since, True, since)
+    assert (created.at, created.gap_seconds) == (after(10.9), pytest.approx(0.7))
+
+
+async def test_a_deletion_is_as_late_while_the_watch_catches_up(watched: Watched) -> None:
+    watched.live(lease(), lease(name="other", uid="o"))
+    watched.renew(10, 2)
+    watched.at(11, Disconnected("cut"))
+    watched.at(30, Connected())
+    watched.at(30.5, Deleted(lease(renewed=10, version=3)))
+    watched.at(30.9, Applied(lease(uid="uid-2", created=21, acquired=21.5, renewed=29, version=4)))
+    watched.at(40, Deleted(lease(name="other", uid="o", version=5)))
+    deleted, created, _, last = [one for update in watched.updates for one in update.changes][2:]
+    assert (deleted.change, created.change, last.change) == ("deleted", "created", "deleted")
+    assert (deleted.at, deleted.inferred, created.at) == (after(10), True, after(21.5))
+    assert (last.at, last.inferred) == (after(40), False)
