@@ -20,6 +20,7 @@ from leases.wire.watch_decoding import (
     Applied,
     Arrived,
     Connected,
+    Deleted,
     Disconnected,
     Listed,
     ReflectorEvent,
@@ -49,11 +50,13 @@ class Holder(msgspec.Struct):
     transitions: int | None = None
     version: int = 0
     silent: float = -1.0
+    born: int = -1000
 
     def lease(self) -> Lease:
         meta = ObjectMeta(
-            name=self.key.name, namespace=self.key.namespace, uid=f"uid-{self.key.name}",
-            resource_version=str(self.version), creation_timestamp=after(-1000),
+            name=self.key.name, namespace=self.key.namespace,
+            uid=f"uid-{self.key.name}-{self.born}", resource_version=str(self.version),
+            creation_timestamp=after(self.born),
         )  # fmt: skip
         spec = LeaseSpec(
             holder_identity=self.identity, lease_duration_seconds=self.duration,
@@ -125,6 +128,22 @@ class Cluster:
         one = self.holders[index]
         one.identity, one.acquired, one.next = to, at, at
         one.transitions = (one.transitions or 0) + 1
+
+    def remake(self, index: int, at: float) -> tuple[Deleted, Applied]:
+        """Somebody deleted an election, and its holder made it again at `at`."""
+        one = self.holders[index]
+        one.version = self.version + 1
+        gone = Deleted(one.lease())
+        self.version = one.version = one.version + 1
+        one.acquired = one.renewed = at
+        one.born, one.next = int(at), at + one.every
+        return gone, Applied(one.lease(), line=_MADE % after(one.born).isoformat().encode())
+
+
+_MADE = (
+    b'{"object": {"metadata": {"managedFields": [{"manager": "app", "operation": "Update", '
+    b'"time": "%s", "fieldsV1": {"f:spec": {"f:holderIdentity": {}}}}]}}}'
+)
 
 
 class Board:

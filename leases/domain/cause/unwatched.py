@@ -150,6 +150,10 @@ def _dates(scene: Scene, verdict: Verdict) -> Iterator[datetime]:
     elif cause is Cause.NODE_DOWN:
         found += [one.ready_since for one in scene.nodes if one.ready != "True"]
         found += [one.at for one in scene.known.events("Node", scene.node)]
+    elif cause in _WRITTEN and scene.episode.opening is ChangeType.DELETED:
+        # A deletion has no writer: who made it again does not tell who deleted it.
+        last = scene.episode.first.before
+        found += [] if last is None else [last.metadata.deletion_timestamp]
     elif cause in _WRITTEN:
         found += [
             manager.time

@@ -13,6 +13,7 @@ from leases.domain.change import ChangeType, identity
 from leases.domain.figures import watched_gap
 from leases.domain.incident import Cause, Confidence, Incident, Source
 from leases.domain.phase import samples
+from leases.wire.watch_decoding import Applied, Arrived, Replayed
 from tests.support.pauses import ELECTIONS, NODES, Board, Cluster, pod, watching
 from tests.support.values.leases import after
 
@@ -658,3 +659,65 @@ async def test_who_renewed_after_a_stall_was_not_lost_in_it(later: float) -> Non
     board.stop()
     (incident,) = board.incidents
     assert (incident.cause, incident.leases) == (Cause.CRASH, (one.key,))
+
+
+def remade_unseen(*, how: str) -> tuple[Board, Incident]:
+    """The board alone saw nothing from 60 s on: an election was deleted just before 64.2 s, and
+    its holder made it again then.
+    """
+    cluster = Cluster()
+    board = watching(cluster, 60)
+    earlier = [Applied(one) for one in cluster.run(63)] if how != "cut briefly" else []
+    if how == "stopped":
+        board.stop()
+        board = Board(cluster, 100, earlier=board)
+        for event in (*earlier, *cluster.remake(2, 64.2)):
+            board.tracker.handle(Replayed(event))
+        cluster.run(100)
+        board.connect()
+    elif how == "stood still":
+        board.stands_still(20.0)
+        board.tracker.handle(Arrived((*earlier, *cluster.remake(2, 64.2))))
+    else:
+        board.until(63)
+        board.cut()
+        board.stands_still(1.5)
+        board.connect(listed=False)
+        board.tracker.handle(Arrived(cluster.remake(2, 64.2)))
+    board.until(board.now + 200)
+    board.stop()
+    (incident,) = across(board, 61)
+    assert incident.leases == (cluster.holders[2].key,)
+    return board, incident
+
+
+@pytest.mark.parametrize("how", ["stopped", "stood still", "cut briefly"])
+async def test_a_deletion_that_nobody_watched_comes_before_the_lease_was_made_again(
+    how: str,
+) -> None:
+    board, incident = remade_unseen(how=how)
+    deleted, created = sorted(
+        [one for one in board.changes if one.name == "app-2"][1:], key=lambda one: one.at
+    )
+    assert (deleted.change, created.change) == (ChangeType.DELETED, ChangeType.CREATED)
+    assert after(62.3) <= deleted.at <= after(63.0)  # it was renewed, or heard of, then
+    assert (deleted.inferred, deleted.inferred_since) == (True, deleted.at)
+    assert (created.at, created.holder) == (after(64.2), deleted.previous_holder)
+    passed = (created.at - deleted.at).total_seconds()
+    assert created.gap_seconds == (None if how == "stopped" else passed)
+    assert incident.began == deleted.at
+
+
+@pytest.mark.parametrize("how", ["stopped", "stood still"])
+async def test_who_made_a_lease_again_is_no_witness_of_its_deletion(how: str) -> None:
+    _, incident = remade_unseen(how=how)
+    assert (incident.cause, incident.confidence) == (Cause.UNWATCHED, Confidence.POSSIBLE)
+
+
+async def test_a_deletion_in_a_brief_break_has_no_exact_time() -> None:
+    _, incident = remade_unseen(how="cut briefly")
+    assert (incident.cause, incident.confidence) == (Cause.BY_HAND, Confidence.LIKELY)
+    assert incident.sentence == (
+        f"team/app-2 was deleted between 12:01:03 and 12:01:04 while {pod(2)} held it, "
+        f"and made again at most 1.2 s later by {pod(2)}"
+    )

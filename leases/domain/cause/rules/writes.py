@@ -11,7 +11,8 @@ from leases.domain.cause.clue import (
     is_human_writer,
 )
 from leases.domain.cause.scene import Scene, Verdict, certain, clock, likely, possible, seen, span
-from leases.domain.change import ChangeType
+from leases.domain.cause.unwatched import between
+from leases.domain.change import Change, ChangeType
 from leases.domain.incident import Cause, Confidence, Source
 from leases.domain.kind import Kind
 from leases.domain.steady_clock import after
@@ -132,7 +133,7 @@ def deleted(scene: Scene) -> Verdict | None:
     if gone is not episode.first and again is not None and episode.opening in _GAPS:
         return None
     at = gone.change.at
-    sentence = f"{scene.lease} was deleted at {clock(at)}"
+    sentence = f"{scene.lease} was deleted {_when(gone.change, again)}"
     if _is_lock(gone):
         held = f" by {gone.change.previous_holder}" if gone.change.previous_holder else ""
         evidence = seen(Source.LEASES, f"a lock, taken{held} and given back by deleting it")
@@ -144,11 +145,12 @@ def deleted(scene: Scene) -> Verdict | None:
             seen(Source.LEASES, f"{gone.change.previous_holder}, then {again.change.holder}"),
         )
     if again is not None and again.change.at - at <= MADE_AGAIN and gone.change.previous_holder:
-        after_seconds = (again.change.at - at).total_seconds()
+        passed = span((again.change.at - at).total_seconds())
+        later = f"at most {passed}" if gone.change.inferred else passed
         return likely(
             Cause.BY_HAND,
             f"{sentence} while {gone.change.previous_holder} held it, and made again "
-            f"{span(after_seconds)} later by {again.change.holder}",
+            f"{later} later by {again.change.holder}",
             seen(Source.LEASES, "it was deleted though its user was well and needed it"),
             seen(Source.LEASES, "a deletion leaves no field manager: only an audit log has it"),
         )
@@ -158,6 +160,15 @@ def deleted(scene: Scene) -> Verdict | None:
     if episode.kind is Kind.HEARTBEAT and _was_silent(gone, episode.rhythm):
         return possible(Cause.NODE_DOWN, f"{sentence}, after its node had fallen silent", evidence)
     return likely(Cause.DELETED, sentence, evidence)
+
+
+def _when(gone: Change, again: Clue | None) -> str:
+    """At which time it was deleted, or between which: before it was made again."""
+    since, until = gone.inferred_since, gone.observed_at
+    until = until if again is None else min(until, again.change.at)
+    if since is None or clock(since) == clock(until):
+        return f"at {clock(gone.at)}"
+    return f"between {between(since, until)}"
 
 
 def wrong_clock(scene: Scene) -> Verdict | None:
