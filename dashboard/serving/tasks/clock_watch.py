@@ -1,4 +1,5 @@
-"""Notice that the wall clock jumped or the machine slept, and call everything that keeps moments.
+"""Notice that the wall clock jumped, or that nothing could run for a while, and call everything
+that keeps moments.
 
 The process goes by `dashboard.clock`. Somebody looks before each event of a watch and four times a
 second besides; on the event loop, so that all follow a jump before anything else is judged.
@@ -21,6 +22,7 @@ logger = logging.getLogger(__name__)
 
 EVERY = 0.25  # seconds between two looks
 SLEPT = 2_000_000_000  # ns that passed while nothing could run; less is normal
+STOOD = 3_000_000_000  # ns without a look; less may be a busy process
 SHOWN_FOR = timedelta(minutes=10)  # how long pages mention a jump
 DOUBTED_FOR = timedelta(days=1)  # how long nothing is deleted for its age after a jump forward
 DOUBTED = timedelta(hours=1)  # a jump of more than that
@@ -47,6 +49,7 @@ class ClockWatch:
         self._passed = passed
         self._running = running
         self._asleep = passed() - running()
+        self._looked_at: int | None = None  # by `passed`; None: nobody looks regularly yet
         self._seen: list[tuple[datetime, timedelta]] = []  # jumps of the last day, as of now
         self._sentence = ""
 
@@ -54,12 +57,13 @@ class ClockWatch:
         return self.clock.now()
 
     async def run(self) -> None:
+        self._looked_at = self._passed()
         while True:
             self.look()
             await asyncio.sleep(EVERY)
 
     def look(self) -> None:
-        """Call the listeners if the clock was set or the machine slept."""
+        """Call the listeners if the clock was set, or nothing could run."""
         self._moving = True
         jump = self.clock.look()
         if jump is not None:
@@ -67,8 +71,18 @@ class ClockWatch:
         self._moving = False
         asleep = self._passed() - self._running()
         slept, self._asleep = asleep - self._asleep, asleep
+        stood = self._since_last_look()
         if slept > SLEPT:
-            self._woke(timedelta(microseconds=slept // 1000))
+            self._woke(slept, "The machine slept")
+        elif stood > STOOD:
+            self._woke(stood, "Leaseboard stood still")
+
+    def _since_last_look(self) -> int:
+        """Return how many nanoseconds passed since the last look, once somebody looks regularly."""
+        if self._looked_at is None:
+            return 0
+        before, self._looked_at = self._looked_at, self._passed()
+        return self._looked_at - before
 
     @property
     def followed(self) -> int | None:
@@ -106,9 +120,9 @@ class ClockWatch:
                 logger.exception("Not everything follows the jump of the clock")
         self.jumps += 1
 
-    def _woke(self, slept: timedelta) -> None:
-        now = self.now()
-        logger.warning("The machine slept for %s; nothing was watched.", age(slept.total_seconds()))
+    def _woke(self, nanoseconds: int, what: str) -> None:
+        now, slept = self.now(), timedelta(microseconds=nanoseconds // 1000)
+        logger.warning("%s for %s; nothing was watched.", what, age(slept.total_seconds()))
         for follow in self.on_sleep:
             follow(now - slept)
 

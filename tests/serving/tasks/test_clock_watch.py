@@ -133,6 +133,26 @@ def test_sleep_is_no_jump_and_reports_since_when_nothing_was_watched(machine):
     assert machine.watch.says is None
 
 
+async def test_a_standstill_of_the_process_is_reported_since_the_last_look(machine):
+    """Also where nothing can expire, so that no check of a deadline is overdue."""
+    since: list[datetime] = []
+    machine.watch.on_sleep.append(since.append)
+    machine.goes_on(MINUTE)
+    machine.watch.look()  # nobody looks regularly yet
+    looking = asyncio.create_task(machine.watch.run())
+    await asyncio.sleep(0)
+    machine.goes_on(timedelta(seconds=2.9))
+    machine.watch.look()
+    assert since == []
+    last = machine.watch.now()
+    machine.goes_on(timedelta(seconds=20))
+    machine.watch.look()
+    machine.watch.look()
+    assert since == [last]
+    looking.cancel()
+    await asyncio.gather(looking, return_exceptions=True)
+
+
 async def test_it_looks_by_itself(machine):
     task = asyncio.create_task(machine.watch.run())
     machine.ahead = 10**13

@@ -109,3 +109,17 @@ async def test_a_deletion_is_as_late_while_the_watch_catches_up(watched: Watched
     assert (deleted.change, created.change, last.change) == ("deleted", "created", "deleted")
     assert (deleted.at, deleted.inferred, created.at) == (after(10), True, after(21.5))
     assert (last.at, last.inferred) == (after(40), False)
+
+
+async def test_a_deletion_of_a_standstill_is_late_where_nothing_can_expire(
+    watched: Watched,
+) -> None:
+    watched.live(lease(renewed=None, duration=None))
+    watched.at(200)
+    assert watched.store.next_deadline() is None
+    watched.now = after(230)
+    watched.tracker.stood_still(after(200))
+    watched.at(230, Deleted(lease(renewed=None, duration=None, version=3)))
+    (deleted,) = watched.updates[-1].changes
+    assert (deleted.inferred, deleted.observed_at) == (True, after(230))
+    assert after(199) <= deleted.at <= after(200)
