@@ -80,7 +80,7 @@ class Evening:
             publisher=one.publisher,
             incidents=one.incidents[CLUSTER],
             clock=one.clock,
-            heartbeat=one.heartbeat,
+            timers=one.timers,
             kubeconfig=(),
         )
         await watch.prepare()

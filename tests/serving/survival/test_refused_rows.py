@@ -72,7 +72,7 @@ async def prepared(board: Runtime) -> None:
         publisher=board.publisher,
         incidents=board.incidents["a"],
         clock=board.clock,
-        heartbeat=board.heartbeat,
+        timers=board.timers,
         kubeconfig=(),
     )
     await watch.prepare()

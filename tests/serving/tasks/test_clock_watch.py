@@ -220,7 +220,7 @@ async def test_every_state_is_written_with_its_new_moments(machine, tmp_path):
         publisher=running.publisher,
         incidents=running.incidents["a"],
         clock=running.clock,
-        heartbeat=running.heartbeat,
+        timers=running.timers,
         kubeconfig=(),
     )
     await watch.prepare()

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from leases.domain.watched_times import BRIEF
-from leases.tracking import heartbeat
+from leases.tracking import shared_timer
 from leases.wire.watch_decoding import Applied, Arrived, Connected, Deleted, Listed
 from tests.support.values.leases import after, lease
 from tests.tracking.tracker.conftest import Watched
@@ -81,7 +81,7 @@ async def test_it_grows_while_nothing_is_taken(backlog: Backlog) -> None:
 async def test_it_is_told_until_nothing_waits_though_nothing_more_comes(
     backlog: Backlog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(heartbeat, "COALESCE", 0.0)
+    monkeypatch.setattr(shared_timer, "COALESCE", 0.0)
     backlog.waited = 20.0
     backlog.renew(10, late=5.0)
     await asyncio.sleep(0.05)
@@ -96,7 +96,7 @@ async def test_a_lag_is_told_by_itself_though_no_renewal_is(
     backlog: Backlog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A change is sent at once; the state of the connection comes with the collected renewals."""
-    monkeypatch.setattr(heartbeat, "COALESCE", 0.0)
+    monkeypatch.setattr(shared_timer, "COALESCE", 0.0)
     backlog.waited = 4.0
     gone = Deleted(lease(None, renewed=None, name="node-1", uid="node-1", version=9))
     backlog.watched.at(10, Arrived([gone]))
