@@ -1,6 +1,6 @@
 """The lives of many Leases over a range, for the timeline; bounded, however busy they were."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from itertools import pairwise
 from operator import attrgetter
@@ -20,6 +20,7 @@ CHANGES = 4000  # per answer; each lane has a share, and at least MIN_CHANGES
 MIN_CHANGES = 40
 PIECES = 1200  # per answer; the busy lanes share them
 TALLIED = 10_000
+LOSE_A_HOLDER = (ChangeType.EXPIRED, ChangeType.RELEASED)
 MAX_PIECES, MIN_PIECES = 120, 24
 
 
@@ -82,9 +83,10 @@ def lanes(
 def totals(
     cluster: str, kinds: Sequence[Kind], *, since: datetime, until: datetime
 ) -> dict[ObjectName, LaneTotals]:
-    """Return the Leases of these kinds that came to a holder in the range, to order lanes.
+    """Return the Leases of these kinds that lost their holder or came to one in the range.
 
-    Of each kind only the newest TALLIED changes are read.
+    Of each kind only the newest TALLIED changes that came to a holder are read, and so many of each
+    way to lose one.
     """
     newest = (
         f"SELECT namespace, name, change, gap_seconds FROM {by_index('change_ends_gap')} "  # noqa: S608
@@ -102,7 +104,24 @@ def totals(
             known = found.setdefault(ObjectName(namespace, name), LaneTotals())
             known.handovers += handovers
             known.leaderless += seconds or 0.0
+        for key in _losers(cluster, kind, since, until):
+            found.setdefault(key, LaneTotals())
     return found
+
+
+def _losers(cluster: str, kind: Kind, since: datetime, until: datetime) -> Iterator[ObjectName]:
+    """Yield the Leases that lost their holder in the range, whether or not one came since."""
+    newest = (
+        f"SELECT namespace, name FROM {by_index('change_by_kind')} "  # noqa: S608
+        f"WHERE cluster = %s AND kind = %s AND change = %s AND at >= %s AND at < %s "
+        f"ORDER BY at DESC, id DESC LIMIT {TALLIED}"
+    )
+    for change in LOSE_A_HOLDER:
+        rows = select(
+            f"SELECT DISTINCT namespace, name FROM ({newest}) AS newest",  # noqa: S608
+            [cluster, kind.value, change.value, since, until],
+        )
+        yield from (ObjectName(*row) for row in rows)
 
 
 _INSIDE = "cluster = %s AND namespace = %s AND name = %s AND at > %s AND at <= %s"

@@ -66,7 +66,7 @@ def choose(
     flapping: Collection[ObjectName] = (),
     held: Collection[ObjectName] | None = None,
 ) -> LanePage:
-    """Choose one page. `active` changed holder or were deleted in the stretch, `gone` were deleted
+    """Choose one page. `active` lost or changed their holder in the stretch, `gone` were deleted
     since it began, `nobody` had no holder at a playhead in the past, the longest first, and
     `flapping` flap now. `held` are the Leases of the wanted holder; None if any holder is wanted.
     """
@@ -302,7 +302,10 @@ def read_lanes(store: Store, wanted: TimelineFilter, shown: TimeRange, now: date
 def _changed(
     cluster: str, kinds: tuple[Kind, ...], shown: TimeRange, gone: set[ObjectName]
 ) -> dict[ObjectName, history_lanes.LaneTotals]:
-    """The Leases that changed holder or were deleted in the stretch; `gone`: since it began."""
+    """The Leases that lost or changed their holder in the stretch.
+
+    `gone`: those deleted since it began.
+    """
     since, until = shown.since, shown.until
     # A live stretch moves on, but the order of lanes may lag a little behind.
     stretch = (since if shown.is_young else shown.length) if shown.live else (since, until)

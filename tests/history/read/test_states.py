@@ -143,3 +143,30 @@ def test_tallies_count_what_came_to_a_holder_and_how_long_nobody_held():
     assert found[SCHEDULER] == LaneTotals(handovers=1, leaderless=5.0 + 1.5)
     assert found[WORKER].handovers == 1
     assert GONE not in found
+
+
+def test_tallies_have_what_lost_its_holder_in_the_range_and_was_not_taken_again():
+    keep(
+        *STORY,
+        change_at(GONE, 40, "created", "g", uid="v"),
+        change_at(GONE, 45, "expired", "g", uid="v"),
+        change_at(SCHEDULER, 70, "released", "b"),
+    )
+    span = {"since": at(28), "until": at(60)}
+    assert totals("a", [Kind.ELECTION], **span) == {WORKER: LaneTotals(), GONE: LaneTotals()}
+    assert totals("a", [Kind.HEARTBEAT], **span) == {}
+    assert totals("b", [Kind.ELECTION], **span) == {}
+    before = totals("a", [Kind.ELECTION], since=at(10), until=at(20))
+    assert before == {SCHEDULER: LaneTotals(leaderless=1.5)}
+
+
+def test_tallies_of_lost_holders_have_the_newest_of_each_way_to_lose_one(monkeypatch):
+    monkeypatch.setattr(lanes_module, "TALLIED", 2)
+    keep(
+        change_at(GONE, 1, "released", "g"),
+        change_at(SCHEDULER, 2, "expired", "a"),
+        change_at(WORKER, 3, "released", "w"),
+        change_at(WORKER, 4, "released", "w"),
+    )
+    found = totals("a", [Kind.ELECTION], since=at(0), until=at(60))
+    assert found == {SCHEDULER: LaneTotals(), WORKER: LaneTotals()}
