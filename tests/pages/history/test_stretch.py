@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -140,3 +141,13 @@ def test_the_incidents_of_the_stretch_are_listed_with_the_way_to_all(store, oper
         operator.get("/c/a/history/stretch/?from=2020-01-01T00:00:00Z&to=2020-01-02T00:00:00Z")
     )
     assert "Incidents in this stretch" not in none
+
+
+@pytest.mark.parametrize(("number", "count"), [(6, "6"), (8, "6 of 8")])
+def test_the_count_of_incidents_says_how_many_are_listed(store, operator, number, count):
+    found = [open_incident(id=f"i{n}", began=NOON + timedelta(minutes=n)) for n in range(number)]
+    running_board().publisher.hubs["a"].going_on = lambda: found
+    text = text_of(operator.get(f"/c/a/history/stretch/?{STRETCH}"))
+    panel = text.partition('aria-label="Incidents"')[2].partition("</section>")[0]
+    assert f'<span class="count">{count}</span>' in panel
+    assert len(set(re.findall(r'href="(/c/a/incidents/i\d/)"', panel))) == 6
