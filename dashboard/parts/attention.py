@@ -11,7 +11,16 @@ from django.urls import reverse
 
 from dashboard.parts.change_sentence import Part, holder_part
 from dashboard.parts.flapping import ONE_HOLDER, counted_within, flap_view
-from dashboard.parts.formatting import age, counted, listed, seconds, span_of, when
+from dashboard.parts.formatting import (
+    Elapsed,
+    age,
+    counted,
+    elapsed,
+    listed,
+    seconds,
+    span_of,
+    when,
+)
 from dashboard.parts.incident_line import incident_line, said_cause
 from dashboard.parts.key_figures import of_kind
 from dashboard.parts.lease_row import lease_url, short_name
@@ -251,12 +260,15 @@ def _one(cluster: str, lease: Tracked, now: datetime, care: Care) -> Attention:
         url=lease_url(cluster, lease.key),
         word=f"{lease.phase.value.capitalize()}.",
         why=(*_why(lease, now), *_cared(MUTED.lower() if muted else "")),
-        amount=age((now - lease.phase_since).total_seconds()),
+        **_counting(elapsed(lease.phase_since, now)),
         moment=f"since {when(lease.phase_since, now)}",
-        since=lease.phase_since.timestamp(),
         until=until.timestamp() if until else None,
         until_text=age((until - now).total_seconds()) if until else "",
     )
+
+
+def _counting(passed: Elapsed) -> dict[str, Any]:
+    return {"amount": passed.length, "since": passed.since}
 
 
 def _why(lease: Tracked, now: datetime) -> tuple[Part, ...]:
@@ -288,9 +300,8 @@ def _many(cluster: str, phase: Phase, kind: Kind, found: list[Tracked], now: dat
         url=f"{reverse('leases', args=[cluster])}?{query}",
         word=f"{phase.value.capitalize()}.",
         why=(Part(f"{of_kind(len(found), kind)} {'stopped' if stopped else verb}."),),
-        amount=age((now - first).total_seconds()),
+        **_counting(elapsed(first, now)),
         moment=f"first at {when(first, now)}",
-        since=first.timestamp(),
     )
 
 
@@ -354,9 +365,8 @@ def _skipped(cluster: str, found: Sequence[Tracked], now: datetime) -> Attention
         icon="st-unknown",
         word="Not understood.",
         why=(Part(f"{reason} {state} not known."),),
-        amount=age((now - since).total_seconds()),
+        **_counting(elapsed(since, now)),
         moment=f"since {when(since, now)}",
-        since=since.timestamp(),
     )
 
 
@@ -410,9 +420,8 @@ def abandoned_line(
         url=f"{reverse('leases', args=[cluster])}?abandoned=true",
         word="",
         why=(Part(f"Vacant for more than {span_of(threshold)}, or never renewed: {names}."),),
-        amount=age((now - first).total_seconds()),
+        **_counting(elapsed(first, now)),
         moment=f"first at {when(first, now)}",
-        since=first.timestamp(),
     )
 
 

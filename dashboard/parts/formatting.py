@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from leases.domain.steady_clock import in_utc
+from leases.domain.watched_times import BRIEF
 from leases.wire.microtime import format_time
 
 MINUTE, HOUR, DAY = 60, 3600, 86400
@@ -24,6 +26,19 @@ def age(seconds: float) -> str:
     if whole < DAY:
         return f"{whole // HOUR} h {whole % HOUR // MINUTE} m"
     return f"{whole // DAY} d {whole % DAY // HOUR} h"
+
+
+class Elapsed(NamedTuple):
+    """The time since a moment, whether somebody watched or not; it counts on from `since` (epoch
+    s). A figure of time without a holder is another thing: it counts watched time alone.
+    """
+
+    length: str
+    since: float
+
+
+def elapsed(since: datetime, now: datetime) -> Elapsed:
+    return Elapsed(age((now - since).total_seconds()), since.timestamp())
 
 
 def rough(seconds: float) -> str:
@@ -69,6 +84,11 @@ def gap_length(seconds: float, unwatched: float = 0.0) -> str:
     if unwatched >= seconds:
         return f"at most {age(seconds)}, none of it watched"
     return f"at most {age(seconds)}, {age(unwatched)} of it not watched"
+
+
+def more_unwatched(seconds: float) -> str:
+    """What a figure of watched time leaves out: `, 22 s more not watched`."""
+    return f", {age(seconds)} more not watched" if seconds >= BRIEF.total_seconds() else ""
 
 
 def thousands(number: int) -> str:

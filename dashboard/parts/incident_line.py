@@ -12,7 +12,7 @@ from dashboard.board import running_board
 from dashboard.charts.time_axis import Band, Scale, incident_bands
 from dashboard.lists.url_parameters import write_moment
 from dashboard.parts import cause_words
-from dashboard.parts.formatting import age, capitalized, counted, shortened, when
+from dashboard.parts.formatting import age, capitalized, counted, elapsed, shortened, when
 from leases.domain.cause import going_on
 from leases.domain.cause.clue import FORM_WRITER, is_human_writer
 from leases.domain.change import Change
@@ -139,6 +139,7 @@ def worst_gap(incident: Incident) -> str:
 def incident_line(incident: Incident, now: datetime, care: Care | None = None) -> IncidentLine:
     """Present an incident as of `now`."""
     gap = incident.worst_gap_seconds
+    lasted = elapsed(incident.began, incident.ended or now)
     return IncidentLine(
         id=incident.id,
         url=incident_url(incident.cluster, incident.id),
@@ -148,8 +149,8 @@ def incident_line(incident: Incident, now: datetime, care: Care | None = None) -
         moment=when(incident.began, now),
         going_on=incident.ended is None,
         css=css_of(incident),
-        length=age(((incident.ended or now) - incident.began).total_seconds()),
-        since=incident.began.timestamp(),
+        length=lasted.length,
+        since=lasted.since,
         leases=incident.lease_count,
         hosts=len(incident.hosts),
         worst=worst_gap(incident),

@@ -8,7 +8,7 @@ import msgspec
 import yaml
 from django.urls import reverse
 
-from dashboard.parts.formatting import age, clock, seconds
+from dashboard.parts.formatting import Elapsed, age, clock, elapsed, seconds
 from dashboard.parts.lease_row import (
     RowView,
     WhyPart,
@@ -138,8 +138,7 @@ class LeaseView(msgspec.Struct, frozen=True, kw_only=True):
     successor: HolderView | None
     excuse: str
     every: str
-    expired_for: str
-    expired_since: float | None
+    expired: Elapsed | None
     last_hour_url: str
 
 
@@ -152,7 +151,6 @@ def lease_view(
     watched: WatchedLately | None = None,
 ) -> LeaseView:
     meta = tracked.lease.metadata
-    expired = tracked.phase is Phase.EXPIRED
     skipped = skipped_in_full(tracked, now)
     return LeaseView(
         row=row_view(cluster, tracked, now, flapping=flapping, watched=watched),
@@ -165,8 +163,7 @@ def lease_view(
         successor=holder_view(end_of_term(tracked.lease)),
         excuse=excuse_in_full(tracked),
         every=seconds(tracked.cadence_seconds) if tracked.cadence_seconds else "",
-        expired_for=age((now - tracked.phase_since).total_seconds()) if expired else "",
-        expired_since=tracked.phase_since.timestamp() if expired else None,
+        expired=elapsed(tracked.phase_since, now) if tracked.phase is Phase.EXPIRED else None,
         last_hour_url=history_url(cluster, tracked.key, LAST_HOUR),
     )
 

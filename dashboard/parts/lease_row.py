@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from dashboard.board import running_board
 from dashboard.charts.bars import Sparkline, sparkline
 from dashboard.parts.flapping import FlapView, flap_view
-from dashboard.parts.formatting import age, rough, seconds, thousands, when
+from dashboard.parts.formatting import Elapsed, age, elapsed, rough, seconds, thousands, when
 from dashboard.parts.names import HolderView, ShownName, cut_name, holder_view, shown_name
 from leases.domain.figures import FLAPPING_SEVERITY, TROUBLE, Flapping, Held, severity
 from leases.domain.kind import Kind
@@ -116,7 +116,7 @@ def skipped_in_full(tracked: Tracked, now: datetime) -> str:
 
 
 class HeldView(msgspec.Struct, frozen=True):
-    """How long a term or a phase lasts: `length` is the watched time alone, and counts on from
+    """How long a term lasts: `length` is the watched time alone, and counts on from
     `since` (epoch s) while it goes on. Where not all was watched, `note` says when it began, and
     `began` says it briefly: "since 23:23:55", or "since 24 Nov".
     """
@@ -157,7 +157,7 @@ def time_since(
     ended: datetime | None = None,
     watched: WatchedLately | None = None,
 ) -> HeldView:
-    """How long a term, or what else a Lease is in, lasted up to its end or lasts now.
+    """How long somebody watched a term, up to its end or now.
 
     `watched`: when its cluster was; None: as the running board knows.
     """
@@ -304,8 +304,11 @@ def wall_tile(
     excused = tracked.excused
     nobody = holder is None or expired
     skipped = tracked.lasting.not_understood is not None
-    since = tracked.phase_since if bad or skipped else tracked.held_since
-    lasts = time_since(cluster, since, now, watched=watched) if since else None
+    lasts: Elapsed | HeldView | None = None
+    if bad or skipped:
+        lasts = elapsed(tracked.phase_since, now)
+    elif tracked.held_since:
+        lasts = time_since(cluster, tracked.held_since, now, watched=watched)
     return {
         "key": str(tracked.key),
         "shown": shown_name(cluster, tracked.key, domain_of(tracked)),

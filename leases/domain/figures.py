@@ -94,7 +94,7 @@ def _length(term: Term, until: datetime, held_for: float | None, blind: Sequence
 
 
 class Held(msgspec.Struct, frozen=True, gc=False):
-    """How long a holder held a Lease, in seconds: the watched time is the figure."""
+    """How long a holder held a Lease, or nobody did, in seconds: the watched time is the figure."""
 
     watched: float
     unwatched: float
@@ -112,10 +112,16 @@ def held(since: datetime, until: datetime, blind: Sequence[Span]) -> Held:
 
 def watched_gap(change: Change, blind: Sequence[Span]) -> float | None:
     """Return how long somebody watched the time without a holder that a change ended."""
+    gap = gap_before(change, blind)
+    return None if gap is None else gap.watched
+
+
+def gap_before(change: Change, blind: Sequence[Span]) -> Held | None:
+    """Measure the time without a holder that a change ended."""
     if change.gap_seconds is None:
         return None
     since = plus(change.at, -timedelta(seconds=change.gap_seconds))
-    return held(since, change.at, blind).watched
+    return held(since, change.at, blind)
 
 
 def percentile(values: Sequence[float], percent: int) -> float | None:

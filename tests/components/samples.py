@@ -374,6 +374,7 @@ def _pasts(now: datetime) -> list[LeasePast]:
         blind_terms=((since, now - timedelta(hours=21)),),
         statistics=statistics(life, since=since, until=now),
         totals=totals_in(life, Kind.ELECTION, since=since, until=now),
+        unseen=0.0,
         present=None,
         stretch=Stretch(
             cluster="prod",
@@ -393,6 +394,7 @@ def _pasts(now: datetime) -> list[LeasePast]:
         changes=12345,
         statistics=None,
         totals=Totals(),
+        unseen=0.0,
     )
     return [lively, nothing]
 

@@ -12,7 +12,15 @@ from django.urls import reverse
 from dashboard.charts.lanes import shapes
 from dashboard.charts.time_axis import Scale, percent, ticks
 from dashboard.parts.cause_words import SOURCE_WORDS
-from dashboard.parts.formatting import age, capitalized, counted, shortened, span_of, when
+from dashboard.parts.formatting import (
+    age,
+    capitalized,
+    counted,
+    more_unwatched,
+    shortened,
+    span_of,
+    when,
+)
 from dashboard.parts.incident_line import visible
 from dashboard.parts.lane_labels import lane_marks, shape_views
 from dashboard.parts.lease_row import lease_url
@@ -20,21 +28,22 @@ from dashboard.parts.names import HolderView, ShownName, beside, holder_view, sh
 from dashboard.parts.page_links import ShownTime, holder_url, lease_url_at
 from dashboard.parts.time_range import SHORTEST
 from leases.domain.change import COUNTED_ONCE, Change, ChangeType
-from leases.domain.figures import LONG_GAP_SECONDS, Span, held, watched_gap
+from leases.domain.figures import LONG_GAP_SECONDS, Held, Span, gap_before, held
 from leases.domain.incident import Incident, Source
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.terms import Life, PastPhase, Term, as_of, fold
 
 _TO_NOBODY = (ChangeType.EXPIRED, ChangeType.RELEASED)
+NEVER = Held(0.0, 0.0)
 _BEGINS = COUNTED_ONCE | {ChangeType.CREATED, ChangeType.RECOVERED}
 
 
 class AffectedLease(msgspec.Struct, frozen=True, kw_only=True):
     """One Lease of an incident. `changes` is empty if none of them is stored with the incident.
 
-    `lost` is its time without a holder in seconds, `longest` the longest part of it in one piece;
-    `open` says that it goes on.
+    `lost` is its watched time without a holder in seconds, `unseen` what of it nobody watched,
+    `longest` the longest part of it in one piece; `open` says that it goes on.
     """
 
     key: ObjectName
@@ -42,7 +51,8 @@ class AffectedLease(msgspec.Struct, frozen=True, kw_only=True):
     before: str | None
     after: str | None
     lost: float
-    longest: float
+    unseen: float
+    longest: Held
     open: bool
 
     @property
@@ -54,7 +64,13 @@ class AffectedLease(msgspec.Struct, frozen=True, kw_only=True):
     def lost_words(self) -> str:
         if not self.lost:
             return "never without a holder"
-        return f"without a holder for {age(self.lost)}{' so far' if self.open else ''}"
+        return f"without a holder for {self.lost_for}"
+
+    @property
+    def lost_for(self) -> str:
+        """`8 m 32 s so far, 38 s more not watched`."""
+        so_far = " so far" if self.open else ""
+        return f"{age(self.lost)}{so_far}{more_unwatched(self.unseen)}"
 
 
 class AffectedLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -101,7 +117,7 @@ def affected_line(cluster: str, one: AffectedLease) -> AffectedLine:
 def _lost_in_short(one: AffectedLease) -> str:
     if not one.lost:
         return ""
-    return f"{'silent ' if one.silent else ''}{age(one.lost)}{' so far' if one.open else ''}"
+    return f"{'silent ' if one.silent else ''}{one.lost_for}"
 
 
 def _affected(
@@ -109,7 +125,14 @@ def _affected(
 ) -> AffectedLease:
     if not changes:
         return AffectedLease(
-            key=key, changes=(), before=None, after=None, lost=0.0, longest=0.0, open=False
+            key=key,
+            changes=(),
+            before=None,
+            after=None,
+            lost=0.0,
+            unseen=0.0,
+            longest=NEVER,
+            open=False,
         )
     first, last = changes[0], changes[-1]
     expired = first.change is ChangeType.EXPIRED
@@ -120,25 +143,27 @@ def _affected(
         changes=tuple(changes),
         before=first.previous_holder or (first.holder if expired else None),
         after=None if last.change in gone else last.holder,
-        lost=sum(gaps),
-        longest=max(gaps, default=0.0),
+        lost=sum(gap.watched for gap in gaps),
+        unseen=sum(gap.unwatched for gap in gaps),
+        longest=max(gaps, key=lambda gap: gap.watched, default=NEVER),
         open=last.change in _TO_NOBODY,
     )
 
 
-def _gaps(changes: Sequence[Change], end: datetime, blind: Sequence[Span]) -> list[float]:
-    """The times without a valid holder in seconds, also the one that goes on at the end."""
-    gaps, since = [], None
+def _gaps(changes: Sequence[Change], end: datetime, blind: Sequence[Span]) -> list[Held]:
+    """The times without a valid holder, also the one that goes on at the end."""
+    gaps: list[Held] = []
+    since = None
     for change in changes:
         if change.change in _TO_NOBODY:
             since = since or change.at
         elif change.change in _BEGINS:
-            gaps.append(watched_gap(change, blind) or 0.0)
+            gaps.append(gap_before(change, blind) or NEVER)
             since = None
         elif change.change is ChangeType.DELETED:
-            gaps += [] if since is None else [held(since, change.at, blind).watched]
+            gaps += [] if since is None else [held(since, change.at, blind)]
             since = None
-    return gaps if since is None else [*gaps, held(since, end, blind).watched]
+    return gaps if since is None else [*gaps, held(since, end, blind)]
 
 
 MAX_SENTENCE = 1000  # characters

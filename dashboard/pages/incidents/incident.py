@@ -30,6 +30,7 @@ from dashboard.lists.url_parameters import (
     write_moment,
 )
 from dashboard.pages.incidents.evidence import (
+    NEVER,
     AffectedLease,
     affected_leases,
     affected_line,
@@ -42,7 +43,7 @@ from dashboard.pages.incidents.evidence import (
 from dashboard.pages.incidents.list import file_name, incident_item
 from dashboard.pages.incidents.markdown import incident_markdown
 from dashboard.parts.change_sentence import author_of, change_line
-from dashboard.parts.formatting import age, day, listed, shortened, when
+from dashboard.parts.formatting import day, elapsed, listed, more_unwatched, shortened, when
 from dashboard.parts.incident_line import as_known, incident_line, incident_url, visible, worst_gap
 from dashboard.parts.key_figures import KIND_WORDS
 from leases.domain.change import Change
@@ -168,20 +169,22 @@ def _bare(change: Change) -> Change:
 
 def _facts(one: Incident, affected: Sequence[AffectedLease], as_of: datetime) -> dict[str, Any]:
     """The key figures, each with a caption; the worst gap is the one that lists and JSON have."""
-    worst = max(affected, key=lambda lease: lease.longest, default=None)
-    longest = worst.longest if worst else 0.0
+    worst = max(affected, key=lambda lease: lease.longest.watched, default=None)
+    longest = worst.longest if worst else NEVER
     gap = one.worst_gap_seconds or 0.0
+    told = worst is not None and gap and abs(longest.watched - gap) < _SAME
     kinds = Counter(lease.changes[0].kind for lease in affected if lease.changes)
     complete = kinds.total() == len(affected)  # else the changes of some are not stored
     said = [f"{number:,} {KIND_WORDS[kind][number > 1]}" for kind, number in kinds.most_common()]
     return {
         "began": when(one.began, one.began),
         "began_day": f"{day(one.began)}, UTC",
-        "length": age(((one.ended or as_of) - one.began).total_seconds()),
+        "length": elapsed(one.began, one.ended or as_of).length,
         "ended": f"at {when(one.ended, one.began)}" if one.ended else "",
         "gap": worst_gap(one) or ("none" if one.ended else "not over"),
         "gap_is_long": gap >= LONG_GAP_SECONDS,
-        "gap_of": worst.key.name if worst and gap and abs(longest - gap) < _SAME else "",
+        "gap_of": worst.key.name if told and worst else "",
+        "gap_unseen": more_unwatched(longest.unwatched).removeprefix(", ") if told else "",
         "leases": one.lease_count,
         "kinds": listed(said) if complete else "",
         "hosts": len(one.hosts),

@@ -138,7 +138,7 @@ def _affected(affected: Sequence[AffectedLease]) -> Iterator[str]:
     for one in affected:
         if one.changes:
             before, after = (code(who) if who else "nobody" for who in (one.before, one.after))
-            lost = age(one.lost) + (" so far" if one.open else "") if one.lost else "never"
+            lost = one.lost_for if one.lost else "never"
         else:
             before = after = lost = "not stored"
         yield f"| {code(str(one.key))} | {before} | {after} | {lost} |"

@@ -18,6 +18,7 @@ from dashboard.parts.formatting import (
     clock,
     counted,
     gap_length,
+    more_unwatched,
     percent,
     rough,
     seconds,
@@ -61,7 +62,7 @@ from leases.tracking.tracked_lease import Tracked
 
 class LeasePast(msgspec.Struct, frozen=True, kw_only=True):
     """`statistics` is None if too much happened, so that changes were only counted; `totals` are
-    those of `stretch`.
+    those of `stretch`. `unseen`: seconds without a holder that they leave out.
     """
 
     shown: time_range.TimeRange
@@ -73,6 +74,7 @@ class LeasePast(msgspec.Struct, frozen=True, kw_only=True):
     blind_terms: Sequence[Span]  # from the first of its terms on
     statistics: Statistics | None
     totals: Totals
+    unseen: float
     stretch: Stretch
     present: HeldView | None
 
@@ -123,9 +125,17 @@ def read_past(
         blind_terms=blind,
         statistics=measured,
         totals=totals,
+        unseen=_unseen(stretch, key, totals),
         stretch=stretch,
         present=present,
     )
+
+
+def _unseen(stretch: Stretch, key: ObjectName, totals: Totals) -> float:
+    if not stretch.blind or not totals.gap_seconds:
+        return 0.0
+    whole, _ = figures_of(msgspec.structs.replace(stretch, blind=()), [key])[key]
+    return whole.gap_seconds - totals.gap_seconds
 
 
 TERMS = 8
@@ -149,6 +159,7 @@ def past_view(
     rows = list(_rows(past, now, end))
     blind = past.stretch.unwatched_seconds
     note, lost = _note(past, now)
+    unseen = more_unwatched(past.unseen)
     measured = past.statistics if rows or not _unwatched(past) else None
     measures = lease_measures(key, past.stretch.since, past.stretch.until)
     ends = "now" if end is None or end < shown.until else when(shown.until, now)
@@ -158,7 +169,8 @@ def past_view(
         "links": links,
         "note": note,
         "lost": lost,
-        "says": f"Who held it: {note}{lost}{' without a holder' if lost else ''}",
+        "unseen": unseen,
+        "says": f"Who held it: {note}{lost}{' without a holder' if lost else ''}{unseen}",
         "measures": measures,
         "shapes": drawn,
         "role": lane_role(drawn),
