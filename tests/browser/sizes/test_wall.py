@@ -136,6 +136,40 @@ def test_the_longest_sentence_of_the_ticker_is_whole_on_every_screen(
         )
 
 
+# What of a row reaches out of it, or over what stands beside it.
+OUT = """() => [...document.querySelectorAll(".w-lane > *")]
+  .filter((cell) => cell.checkVisibility())
+  .filter((cell) => {
+    const range = document.createRange();
+    range.selectNodeContents(cell);
+    const [text, place] = [range.getBoundingClientRect(), cell.getBoundingClientRect()];
+    const row = cell.parentElement.getBoundingClientRect();
+    return text.left < place.left - 1 || text.right > place.right + 1
+      || text.top < row.top - 1 || text.bottom > row.bottom + 1;
+  })
+  .map((cell) => cell.textContent.trim())"""
+
+
+def test_what_flaps_says_since_when_inside_its_row(wall: Page, server: Server) -> None:
+    api, path, kind = (
+        LeaseApi(server.kubeconfig),
+        f"{leases()}/flips",
+        "application/merge-patch+json",
+    )
+    holders = [f"operator-59d4c9cf7d-{one}" for one in ("9c2t9", "r88ds")]
+    api.create("flips", holder=holders[0], duration=3600)
+    for n in range(1, 11):
+        api.send("PATCH", path, {"spec": {"holderIdentity": holders[n % 2]}}, kind)
+    wall.goto(f"{server.printed('Wall')}&q=flips")
+    flips = wall.locator("#lanes > .flaps")
+    expect(flips.locator(".for")).to_contain_text(re.compile(r"10 changes\s*since \d\d:\d\d:\d\d"))
+    for width, height in SCREENS:
+        wall.set_viewport_size({"width": width, "height": height})
+        wait_for(lambda: wall.evaluate(OUT) == [], what=f"rows at {width}", seconds=10)
+        assert wall.evaluate(LOST, PLACES) == []
+    api.send("DELETE", path)
+
+
 def test_late_messages_set_no_countdown_back(wall: Page) -> None:
     """A server that stood still sends what it had to say before."""
     script = """async (late) => {
