@@ -44,7 +44,7 @@ function find() {
   if (host?.isConnected) return host;
   observer.disconnect();
   host = document.querySelector(".w-comb");
-  if (host) observer.observe(host.parentElement);
+  if (host) observer.observe(host.querySelector("canvas")); // a line above it comes and goes: its parent stays as large
   return host;
 }
 

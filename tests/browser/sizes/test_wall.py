@@ -170,6 +170,35 @@ def test_what_flaps_says_since_when_inside_its_row(wall: Page, server: Server) -
     api.send("DELETE", path)
 
 
+# Pixels between the size of the picture of all heartbeats and the place that it is shown in.
+BENT = """() => {
+  const canvas = document.querySelector(".w-comb canvas");
+  const by = (pixels, shown) => Math.abs(pixels - Math.round(shown * devicePixelRatio));
+  const { width, height, clientWidth, clientHeight } = canvas;
+  const visible = canvas.checkVisibility() && height > 50;
+  return [visible, by(width, clientWidth), by(height, clientHeight)];
+}"""
+# A line above it comes or goes, as with the first Lease that is abandoned.
+MORE = (
+    "document.querySelector('#side').insertAdjacentHTML('beforeend', '<p class=w-more>1 more</p>')"
+)
+LESS = "document.querySelector('#side > .w-more:last-child').remove()"
+
+
+def test_all_heartbeats_are_drawn_at_the_size_they_are_shown_at(wall: Page) -> None:
+    def shown() -> bool:
+        return wall.evaluate(BENT) == [True, 0, 0]
+
+    wait_for(shown, what="a picture", seconds=10)
+    before = wall.evaluate("document.querySelector('.w-comb canvas').clientHeight")
+    for change in (MORE, LESS):
+        wall.evaluate(change)
+        # No time for the next message about heartbeats.
+        wall.evaluate("new Promise((done) => setTimeout(done, 100))")
+        assert shown(), change
+    assert wall.evaluate("document.querySelector('.w-comb canvas').clientHeight") == before
+
+
 def test_late_messages_set_no_countdown_back(wall: Page) -> None:
     """A server that stood still sends what it had to say before."""
     script = """async (late) => {
