@@ -119,7 +119,7 @@ BOXES = r"""() => {
       const tops = rects.map(({top}) => top);
       if (Math.max(...tops) - Math.min(...tops) > 4) found.push(`wraps: ${said()}`);
       const cut = rects.some(({left, right}) => right > edges.right + 1 || left < edges.left - 1);
-      const scrolls = home.closest(".seg, .text-table, pre, .scroll");
+      const scrolls = home.closest(".seg, .text-table, pre, .scroll, .chosen");
       if (cut && !scrolls && !home.closest(".cut, .holder, .mono")) found.push(`cut: ${said()}`);
     }
     for (const rect of rects) {

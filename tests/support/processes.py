@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parents[2]
 LIMIT = 120.0  # seconds, for a machine with too much to do
 PORTS = range(10_240, 32_768)
 _ports = itertools.cycle(random.sample(PORTS, len(PORTS)))
-_claimed: deque[int] = deque(maxlen=100)  # locked as long as they are open
+_claimed: deque[int] = deque(maxlen=16)  # locked as long as they are open
 T = TypeVar("T")
 StartedProcess = subprocess.Popen[bytes] | ForkedProcess
 forking: Forking | None = None  # set where tests run; a benchmark measures whole starts
