@@ -111,7 +111,7 @@ class Store:
         """Start with the state of an earlier run. Later differences are inferred."""
         ledger = self._ledger
         rows = [
-            ledger.row(ledger.judge_abandoned(one, watched_until), one.observed_at)
+            ledger.row(ledger.judge_abandoned(one, watched_until), one.changed_at)
             for one in remembered
         ]
         ledger.enter(rows, watched_until, self._ledger.step())

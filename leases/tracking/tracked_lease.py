@@ -122,6 +122,13 @@ class Tracked(msgspec.Struct, frozen=True, gc=False):
         return self.lasting.gap_since
 
     @property
+    def changed_at(self) -> datetime:
+        """When the newest change that it shows happened."""
+        lasting = self.lasting
+        moments = (lasting.phase_since, lasting.held_since, lasting.gap_since)
+        return max(self.observed_at, *(one for one in moments if one is not None))
+
+    @property
     def settled(self) -> bool:
         return self.lasting.settled
 
