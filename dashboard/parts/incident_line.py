@@ -203,7 +203,7 @@ def change_cause(change: Change, now: datetime) -> ChangeCause | None:
     url = incident_url(change.cluster, change.incident)
     if change.cause is Cause.UNKNOWN:
         sought = now - change.observed_at < SETTLES
-        word = LOOKING.lower() if sought else "cause not known"
+        word = "not known yet" if sought else "cause not known"
         return ChangeCause(
             word,
             cause_words.CAUSE_ICONS[change.cause],

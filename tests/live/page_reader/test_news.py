@@ -191,7 +191,7 @@ def test_an_open_page_learns_that_nobody_looks_for_a_cause_any_more(page, hub):
     sought = open_incident(KEY, cause=Cause.UNKNOWN, members=(member,), settled=False)
     hub.incidents_moved([sought])
     (line,) = page.frame(NOW + timedelta(seconds=3))["explained"]
-    assert "looking for the cause" in line
+    assert "not known yet" in line
     hub.incidents_moved([replace(sought, settled=True)])
     (line,) = page.frame(NOW + timedelta(seconds=125))["explained"]
     assert "cause not known" in line
