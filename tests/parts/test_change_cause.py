@@ -25,9 +25,7 @@ def test_an_old_change_and_an_innocent_one_have_no_cause():
     assert change_line(a_change(), LATER).cause is None
 
 
-@pytest.mark.parametrize(
-    ("minutes", "says"), [(1, "not known yet"), (3, "cause not known")]
-)
+@pytest.mark.parametrize(("minutes", "says"), [(1, "not known yet"), (3, "cause not known")])
 def test_a_cause_that_is_not_known_is_said_to_be_sought_until_it_is_settled(minutes, says):
     change = a_change(cause=Cause.UNKNOWN, incident="5e1f")
     line = change_line(change, T0 + timedelta(minutes=minutes))
@@ -36,9 +34,7 @@ def test_a_cause_that_is_not_known_is_said_to_be_sought_until_it_is_settled(minu
 
 
 @pytest.mark.parametrize("hour", [-6, 6])
-@pytest.mark.parametrize(
-    ("minutes", "says"), [(1, "not known yet"), (3, "cause not known")]
-)
+@pytest.mark.parametrize(("minutes", "says"), [(1, "not known yet"), (3, "cause not known")])
 def test_a_line_of_an_open_page_says_so_too_at_any_time_of_day(hour, minutes, says):
     at = T0 + timedelta(hours=hour)
     change = a_change(cause=Cause.UNKNOWN, incident="5e1f", at=at, observed_at=at)

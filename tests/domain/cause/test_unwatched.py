@@ -645,6 +645,24 @@ async def test_a_renewal_within_a_break_shows_that_the_api_was_back() -> None:
     assert all("gone for 100 s from about 12:01:00 on" in told.sentence for told in outages)
 
 
+@pytest.mark.parametrize("before", [10.0, 0.0])
+async def test_a_stall_is_not_blamed_for_who_died_before_or_in_it(before: float) -> None:
+    """Before it, its renewals were missing; after it, it had time for some."""
+    cluster = Cluster()
+    board = watching(cluster, 60 - before)
+    one = cluster.holders[2]
+    one.silent = DAY
+    board.until(60)
+    cluster.off()
+    board.until(66)
+    cluster.back(board.now, takers=False)
+    one.next = DAY
+    board.until(250)
+    board.stop()
+    (incident,) = board.incidents
+    assert (incident.cause, incident.leases) == (Cause.CRASH, (one.key,))
+
+
 @pytest.mark.parametrize("later", [15.0, 50.0])
 async def test_who_renewed_after_a_stall_was_not_lost_in_it(later: float) -> None:
     cluster = Cluster()

@@ -49,7 +49,10 @@ def _silent(scene: Scene, quiet: list[Silence], broken: float) -> Verdict | None
     covered = overlap(quiet, first) + broken
     if waited <= 0 or covered < COVERED * waited or covered < 0.4 * episode.duration:
         return None
-    longest = max([one.seconds for one in quiet if _touches(one, first)], default=0.0)
+    stalls = [one for one in quiet if _touches(one, first)]
+    if not broken and stalls and not _was_due_in(stalls, episode):
+        return None
+    longest = max([one.seconds for one in stalls], default=0.0)
     # Where most nodes died, the rest writes less often: short pauses then prove nothing.
     if max(longest, broken) < SHARE * waited:
         return None
@@ -65,6 +68,14 @@ def _silent(scene: Scene, quiet: list[Silence], broken: float) -> Verdict | None
     expected = sum(one.expected for one in several)
     missing = f"{expected:.0f} writes of all Leases were missing in these seconds"
     return conclude(Cause.API_SLOW, sentence, seen(Source.LEASES, missing))
+
+
+def _was_due_in(stalls: list[Silence], episode: Episode) -> bool:
+    """Whether it was heard of until the first one, and had no time to renew after the last."""
+    due = timedelta(seconds=1.5 * episode.rhythm + 2.0)
+    since, until = min(one.since for one in stalls), max(one.until for one in stalls)
+    late = still_late(episode, sum(one.seconds for one in stalls))
+    return since <= plus(episode.lost_at, due) and episode.at <= plus(until, late)
 
 
 def _came_late_after(scene: Scene, quiet: list[Silence]) -> Verdict | None:
@@ -113,10 +124,12 @@ def _slow_for_all(scene: Scene) -> Verdict | None:
     late = {one.key for one in others if one.kind is not Kind.HEARTBEAT}
     if len(hosts) < MANY or len(late) < MANY_SHARE * elections:
         return None
-    # Whoever renewed after one stall was not lost in it; one that is slow stalls again.
+    # Whoever renewed after one stall, or had time to, was not lost in it; one that is slow stalls
+    # again.
     late_at = [one.at for one in others]
-    once = max(late_at) - min(late_at) <= ONE_STALL
-    if once and max(late_at) < plus(episode.lost_at, -BRIEF):
+    once, over = max(late_at) - min(late_at) <= ONE_STALL, max(late_at)
+    late_for = still_late(episode, max(one.seconds for one in others))
+    if once and (over < plus(episode.lost_at, -BRIEF) or plus(over, late_for) < episode.at):
         return None
     first = episode.first
     if first.observed_at is None or (first.change.at - first.observed_at) < timedelta(
