@@ -349,7 +349,8 @@ def _overran(episode: Episode, now: datetime) -> bool:
     overruns_at = episode.overruns_at
     if episode.ended_at is None and overruns_at is not None and overruns_at <= now:
         return True
-    return (episode.gap_seconds or 0.0) > episode.duration
+    over = ((until - since).total_seconds() for since, until in episode.waits() if until)
+    return max(episode.gap_seconds or 0.0, *over, 0.0) > episode.duration
 
 
 def with_the_crowd(groups: list[Group], crowd: Crowd) -> Group | None:

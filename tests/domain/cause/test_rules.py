@@ -15,7 +15,7 @@ from leases.domain.change import FieldManager
 from leases.domain.incident import Cause, Confidence, Incident, Standing
 from leases.domain.lease import Lease, ObjectName
 from leases.tracking.store import Store
-from leases.wire.watch_decoding import Applied, Listed
+from leases.wire.watch_decoding import Applied, Deleted, Listed
 from tests.support.values.leases import NOON, after, lease
 
 OLD = "app-6bcjktn59v-q89c7"
@@ -298,6 +298,24 @@ def test_what_a_person_wrote_overran_as_soon_as_nobody_held_it_for_its_duration(
         5: Standing.PLANNED,
         7: Standing.OVERRAN,
     }
+
+
+@pytest.mark.parametrize(
+    ("deleted_at", "standing"), [(6, Standing.PLANNED), (40, Standing.OVERRAN)]
+)
+def test_what_overran_did_so_although_its_lease_is_gone(
+    deleted_at: int, standing: Standing
+) -> None:
+    made = lease("demo", renewed=1, acquired=1, duration=3, version=2)
+    clues = _written(_made(made, (4.5, None)), "kubectl-create", 0)
+    store = Store("c")
+    store.replace(Listed((made,), "1"), after(5))
+    gone = replace(made, metadata=replace(made.metadata, resource_version="3"))
+    update = store.follow([Deleted(gone)], after(deleted_at))
+    assert update is not None
+    (told,) = _incidents(_book([*clues, update.clues[-1]]))
+    assert told.ended == after(deleted_at)
+    assert told.standing is standing
 
 
 def test_writes_by_kubectl_apply_are_a_persons() -> None:
