@@ -178,7 +178,7 @@ def contender(identity: str | None) -> Contender | None:
 
 
 # The managers that kubectl and Leaseboard give themselves: no elector writes under them.
-is_of_a_person = re.compile(
+_is_of_a_person = re.compile(
     r"kubectl(-(annotate|apply|autoscale|client-side-apply|create|edit|label|patch|replace|set"
     r"|taint))?|leaseboard",
 ).fullmatch
@@ -199,7 +199,7 @@ def foreign_writer(clue: Clue) -> str | None:
         return None
     usual = usual_writer(clue)
     if is_human_writer(writer):
-        renews = usual == writer and (clue.renewals_seen >= OFTEN or not is_of_a_person(writer))
+        renews = usual == writer and (clue.renewals_seen >= OFTEN or not _is_of_a_person(writer))
         return None if renews else writer
     if change.change not in _TERM or usual in (None, writer):
         return None
@@ -493,7 +493,7 @@ class UsualWriters:
     def recall(self, change: Change) -> None:
         """Remember it where a person wrote a holder, now or before the last start."""
         writer, holder = change.writer or "", change.holder
-        if holder and change.change in _HOLDS and not change.inferred and is_of_a_person(writer):
+        if holder and change.change in _HOLDS and not change.inferred and _is_of_a_person(writer):
             created = change.change is ChangeType.CREATED
             key = ObjectName(change.namespace, change.name)
             remember(self._put, key, Put(writer, holder, change.at, created))

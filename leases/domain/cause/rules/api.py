@@ -72,7 +72,7 @@ def _silent(scene: Scene, quiet: list[Silence], broken: float) -> Verdict | None
 
 def _was_due_in(stalls: list[Silence], episode: Episode) -> bool:
     """Whether it was heard of until the first one, and had no time to renew after the last."""
-    due = timedelta(seconds=1.5 * episode.rhythm + 2.0)
+    due = _next_due(episode)
     since, until = min(one.since for one in stalls), max(one.until for one in stalls)
     late = still_late(episode, sum(one.seconds for one in stalls))
     return since <= plus(episode.lost_at, due) and episode.at <= plus(until, late)
@@ -83,7 +83,7 @@ def _came_late_after(scene: Scene, quiet: list[Silence]) -> Verdict | None:
     episode = scene.episode
     if episode.opening is ChangeType.RELEASED:
         return None
-    due = timedelta(seconds=1.5 * episode.rhythm + 2.0)
+    due = _next_due(episode)
     gone = [(one.since, one.until) for one in quiet if one.seconds >= OUTAGE]
     gone += [
         (one.since, one.until)
@@ -104,6 +104,11 @@ def _came_late_after(scene: Scene, quiet: list[Silence]) -> Verdict | None:
     return None
 
 
+def _next_due(episode: Episode) -> timedelta:
+    """Return how long after a renewal the next one is due at the latest."""
+    return timedelta(seconds=1.5 * episode.rhythm + 2.0)
+
+
 def still_late(episode: Episode, seconds: float) -> timedelta:
     """Return for how long after so many seconds of outage its holder may be late because of it.
 
@@ -111,7 +116,7 @@ def still_late(episode: Episode, seconds: float) -> timedelta:
     """
     if seconds >= GIVES_UP * episode.duration:
         return STILL_LATE
-    return timedelta(seconds=1.5 * episode.rhythm + 2.0)
+    return _next_due(episode)
 
 
 def _slow_for_all(scene: Scene) -> Verdict | None:
