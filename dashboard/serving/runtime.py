@@ -178,7 +178,7 @@ class Runtime:
             cluster, process=process, in_thread=in_thread, clock=now, at_work=self._deleting
         )
         self.deletions.put(name, deletions)
-        incidents = Incidents(cluster, self.publisher.hubs[name], recorder, now)
+        incidents = Incidents(cluster, self.publisher.hubs[name], recorder, now, self.clock.look)
         self.incidents.put(name, incidents)
 
     def _by_secrets(self, place: SecretsPlace) -> SecretClusters:

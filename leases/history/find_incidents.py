@@ -278,6 +278,21 @@ def unexplained_changes(cluster: str, since: datetime) -> list[Clue]:
     return found[::-1]
 
 
+def losses_of(incident: Incident) -> list[Clue]:
+    """Return the changes of an incident that history has, oldest first."""
+    members, found = set(incident.members), []
+    for key in incident.leases:
+        rows = select(
+            f"SELECT identity, {COLUMNS} FROM {by_index('change_by_lease')} "  # noqa: S608
+            "WHERE cluster = %s AND namespace = %s AND name = %s AND at >= %s "
+            "ORDER BY at DESC, id DESC LIMIT %s",
+            [incident.cluster, key.namespace, key.name, incident.began, MOST],
+        )
+        clues = (_clue(to_change(tuple(row)), identity) for identity, *row in reversed(rows))
+        found += [clue for clue in clues if clue.member in members]
+    return found
+
+
 def _clue(change: Change, identity: str) -> Clue:
     observed_at = change.renewed_at
     before = None

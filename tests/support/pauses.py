@@ -8,9 +8,10 @@ from datetime import datetime, timedelta
 import msgspec
 
 from leases.domain.cause.casebook import Casebook
+from leases.domain.cause.clue import Clue
 from leases.domain.cause.facts import Fact, Question, RefusedSource
-from leases.domain.change import Change, ChangeType
-from leases.domain.incident import Incident
+from leases.domain.change import Change, ChangeType, identity
+from leases.domain.incident import Cause, Incident
 from leases.domain.kind import Kind
 from leases.domain.lease import Lease, LeaseSpec, ObjectMeta, ObjectName
 from leases.tracking.store import Store
@@ -171,7 +172,10 @@ class Board:
             watched_until = after(earlier.now)
             self.store.restore(_stored(earlier.store.snapshot()), watched_until)
             going_on = [one for one in self.told.values() if _may_change(one)]
-            self.casebook.restore(going_on, watched_until)
+            losses = {one.id: _losses(one, self.changes) for one in going_on}
+            breaks = earlier.casebook.breaks
+            blind = [(one.since, one.until) for one in breaks if one.until is not None]
+            self.casebook.restore(going_on, watched_until, blind, losses)
         self.tracker = Tracker(self.store, [self._sink], lambda: after(self.now))
         if earlier is not None:
             self.tracker.resource_version = earlier.tracker.resource_version
@@ -258,6 +262,16 @@ def _refused(question: Question, now: datetime) -> Iterable[Fact]:
 
 def _stored(leases: Iterable[Tracked]) -> list[Tracked]:
     return [msgspec.json.decode(msgspec.json.encode(one), type=Tracked) for one in leases]
+
+
+def _losses(incident: Incident, changes: Iterable[Change]) -> list[Clue]:
+    """What history has of what flaps."""
+    if incident.cause is not Cause.FLAPPING or incident.ended is not None:
+        return []
+    clues = [
+        Clue(change=one, observed_at=one.renewed_at, stored_as=identity(one)) for one in changes
+    ]
+    return [clue for clue in clues if clue.member in incident.members]
 
 
 def _may_change(one: Incident) -> bool:

@@ -18,9 +18,10 @@ from leases.domain.cause.casebook import Casebook
 from leases.domain.cause.clue import Clue
 from leases.domain.cause.facts import Fact, Question
 from leases.domain.figures import Span
-from leases.domain.incident import Incident, Standing
+from leases.domain.incident import Cause, Incident, Standing
 from leases.domain.kind import Kind
 from leases.history.find_incidents import (
+    losses_of,
     open_incidents,
     unexplained_changes,
     written_by_persons,
@@ -54,11 +55,14 @@ class Incidents:
         hub: ClusterHub,
         recorder: Recorder,
         clock: Callable[[], datetime],
+        look: Callable[[], object] = bool,
     ) -> None:
+        """`look` is called before each review; after a time in which nothing ran it says so."""
         self._cluster = cluster
         self._hub = hub
         self._recorder = recorder
         self._clock = clock
+        self._look = look
         self._casebook = self._new_casebook()
         self._thread = WorkerThreads(f"incidents {cluster.name}", 1)
         self._open: dict[str, Incident] = {}  # not ended, or not settled
@@ -89,11 +93,14 @@ class Incidents:
         stored = await in_thread(partial(open_incidents, name))
         self._open = {one.id: one for one in stored}
         waits = [one.unheld_since for one in stored if one.unheld_since is not None]
+        flapping = [one for one in stored if one.cause is Cause.FLAPPING and one.ended is None]
+        waits += [one.began for one in flapping]
         blind: Sequence[Span] = ()
         if waits and stopped_at is not None:
             times = {"since": min(waits), "until": stopped_at, "now": stopped_at}
             blind = await in_thread(partial(blind_between, name, **times))
-        self._casebook.restore(stored, stopped_at, blind)
+        losses = {one.id: await in_thread(partial(losses_of, one)) for one in flapping}
+        self._casebook.restore(stored, stopped_at, blind, losses)
         clues: list[Clue] = []
         if stopped_at is not None:
             written = await in_thread(partial(written_by_persons, name, stopped_at - RECALLED))
@@ -138,10 +145,11 @@ class Incidents:
             self.begins_anew = False
             earlier, self._casebook = self._casebook, self._new_casebook()
             self._casebook.remember(earlier)
-            self._casebook.restore(self._open.values())
+            self._casebook.restore(self._open.values(), losses=earlier.losses())
         self._wake.clear()
         hearts = self._cluster.store.counts().get(Kind.HEARTBEAT, {})
         self._casebook.count(sum(hearts.values()))
+        self._look()
         await self._read_updates()
         now, spent = self._clock(), 0.0
         due = self._casebook.next_look(now)

@@ -6,9 +6,10 @@ Stateful, but without clock and IO: the caller passes `now` and looks up the que
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import count
+from types import MappingProxyType
 
 from msgspec.structs import replace
 
@@ -20,6 +21,7 @@ from leases.domain.cause.clue import (
     remember,
 )
 from leases.domain.cause.facts import Break, Fact, Knowledge, Question
+from leases.domain.cause.flapping import flapped_before
 from leases.domain.cause.going_on import ENDS, SETTLED_AFTER, GoingOn, graver_at, is_news, so_far
 from leases.domain.cause.groups import (
     ReportedAs,
@@ -31,79 +33,16 @@ from leases.domain.cause.groups import (
     withdrawn,
 )
 from leases.domain.cause.inquiry import Inquiries
+from leases.domain.cause.judge import judge
 from leases.domain.cause.node_groups import Crowd
-from leases.domain.cause.rules.api import api_trouble
-from leases.domain.cause.rules.handover import by_shape, scaled_down, stopped
-from leases.domain.cause.rules.place import drained, evicted, heartbeat, node_down
-from leases.domain.cause.rules.process import cut_off, ended, gave_up, killed_for_memory, starved
-from leases.domain.cause.rules.writes import by_hand, deleted, preferred, wrong_clock
-from leases.domain.cause.scene import Group, Judged, Scene, Verdict, clock, possible, seen
+from leases.domain.cause.scene import Group, Judged, Scene, Verdict
 from leases.domain.cause.unwatched import told, unwatched_time
 from leases.domain.change import Change, ChangeType
 from leases.domain.figures import Span
-from leases.domain.incident import Cause, Confidence, Incident, Source, Standing
+from leases.domain.incident import Cause, Confidence, Incident, Standing
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.watched_times import Connection, MissedTime
-
-Rule = Callable[[Scene], Verdict | None]
-
-
-def _died_at_once(scene: Scene) -> Verdict | None:
-    """A container that ended with its last renewal was not starved, however late that came."""
-    pod = scene.ended()
-    if pod is None or gave_up(scene.episode, pod) or scene.episode.opening is ChangeType.RELEASED:
-        return None
-    return None if scene.stopped() else ended(scene)
-
-
-_RULES: tuple[Rule, ...] = (
-    by_hand,
-    preferred,
-    api_trouble,
-    deleted,
-    wrong_clock,
-    killed_for_memory,
-    evicted,
-    drained,
-    node_down,
-    heartbeat,
-    _died_at_once,
-    starved,
-    scaled_down,
-    stopped,
-    ended,
-    cut_off,
-    by_shape,
-)
-
-
-def judge(scene: Scene) -> Verdict:
-    """Return the verdict on one episode, from what is known now."""
-    best: Verdict | None = None
-    for rule in _RULES:
-        verdict = rule(scene)
-        if verdict is None:
-            continue
-        if verdict.confidence is not Confidence.POSSIBLE:
-            return verdict
-        best = best or verdict
-    return best or _unknown(scene)
-
-
-def _unknown(scene: Scene) -> Verdict:
-    episode = scene.episode
-    loser = "its holder" if episode.loser is None else episode.loser.host
-    at = clock(episode.at)
-    if episode.kind is Kind.LOCK and episode.opening is ChangeType.EXPIRED:
-        return possible(Cause.UNKNOWN, f"The lock {scene.lease} ran out at {at} in {loser}'s hands")
-    if episode.opening in (ChangeType.EXPIRED, ChangeType.TAKEN_OVER):
-        sentence = f"{loser} stopped renewing {scene.lease} at {clock(episode.lost_at)}"
-        fact = seen(Source.LEASES, f"it ran out at {at}; nothing else tells why")
-        return possible(Cause.CRASH, sentence, fact)
-    word = episode.opening.value.replace("_", " ")
-    return possible(Cause.UNKNOWN, f"{scene.lease} was {word} at {at}: nothing tells why")
-
 
 # Incidents that are not certain are reported after this time: what belongs together comes soon.
 FIRST_REPORTED_AFTER = timedelta(seconds=2)
@@ -112,6 +51,7 @@ BETWEEN_REVIEWS = timedelta(seconds=1)
 LOOK_AGAIN = tuple(timedelta(seconds=seconds) for seconds in (2, 26, 31))
 EPISODES_A_SECOND = 300
 MAX_EPISODES = 5000
+NOTHING_LOST: Mapping[str, Sequence[Clue]] = MappingProxyType({})
 FEW_EPISODES = 20  # judged within a millisecond
 MAX_LISTED = 4000  # heartbeats that ran out; the others that do are counted
 
@@ -214,7 +154,7 @@ class Casebook:
         ]
         for number in later:
             del self._judged[number]
-        self._reported_as.clear()  # what flapped is over
+        self._reported_as.clear()  # what flaps settles later
         self._dirty = self._dirty or bool(self._episodes)
 
     def learn(self, facts: Iterable[Fact]) -> None:
@@ -305,16 +245,54 @@ class Casebook:
         incidents: Iterable[Incident],
         stopped_at: datetime | None = None,
         blind: Sequence[Span] = (),
+        losses: Mapping[str, Sequence[Clue]] = NOTHING_LOST,
     ) -> None:
         """Go on with the incidents that were open at the last stop.
 
-        `blind`: the times before it that nobody watched.
+        `blind`: the times before it that nobody watched. `losses`: the changes of those that flap,
+        by their ids, oldest first; another loss of their Leases belongs to them.
         """
-        self._going_on.restore(incidents, stopped_at, blind)
+        self._known.recall(blind)
+        over = [one for one in incidents if not self._flaps_on(one, losses.get(one.id, ()))]
+        self._going_on.restore(over, stopped_at)
         if stopped_at is not None:
             self._known.stopped(stopped_at)
             if self._hosted:
                 self._going_on.cut(stopped_at)
+
+    def _flaps_on(self, incident: Incident, clues: Iterable[Clue]) -> bool:
+        """Take up the losses of a Lease that flapped, if history has them from the first one on."""
+        episodes = list(flapped_before(clues))
+        if not episodes or incident_id(self._cluster, episodes[0].first) != incident.id:
+            return False
+        for one in episodes:
+            is_first = one is episodes[0]
+            verdict = Verdict(
+                Cause.UNKNOWN, incident.confidence, incident.sentence,
+                incident.evidence if is_first else (),
+            )  # fmt: skip
+            self._episodes[id(one)] = one
+            self._judged[id(one)] = self._judgement(one, verdict)
+            if one.open:
+                self._latest[one.key] = one
+            else:
+                one.rest()
+        self._reported[incident.id] = incident
+        self._dirty = True
+        return True
+
+    def losses(self) -> dict[str, list[Clue]]:
+        """Return the changes of the incidents that flap, by their ids, oldest first: also those
+        that no review has seen.
+        """
+        flapping = [one for one in self._reported.values() if one.cause is Cause.FLAPPING]
+        found: dict[str, list[Clue]] = {one.id: [] for one in flapping}
+        by_key = {key: one for one in flapping for key in one.leases}
+        for episode in self._episodes.values():
+            incident = by_key.get(episode.key)
+            if incident is not None and episode.at >= incident.began:
+                found[incident.id] += episode.all_clues
+        return found
 
     @property
     def breaks(self) -> list[Break]:
@@ -373,14 +351,8 @@ class Casebook:
             over = episode.end is not None and episode.cut_at
             scene = Scene(episode, self._known, over or now)
             gap = unwatched_time(episode, self._known)
-            judged = Judged(
-                episode,
-                told(scene, judge(scene), gap),
-                at=episode.at,
-                lost_at=episode.lost_at,
-                number=incident_id(self._cluster, episode.first),
-                serial=next(self._serial),
-                changed_at=episode.all_clues[-1].change.observed_at,
+            judged = replace(
+                self._judgement(episode, told(scene, judge(scene), gap)),
                 node=scene.node,
                 stopped_at=scene.stopped_at(),
                 died=scene.died(),
@@ -393,12 +365,24 @@ class Casebook:
                 self._about.setdefault(name, set()).add(number)
         return judged
 
+    def _judgement(self, episode: Episode, verdict: Verdict) -> Judged:
+        return Judged(
+            episode,
+            verdict,
+            at=episode.at,
+            lost_at=episode.lost_at,
+            number=incident_id(self._cluster, episode.first),
+            serial=next(self._serial),
+            changed_at=episode.all_clues[-1].change.observed_at,
+        )
+
     def _report(self, group: Group, crowd: Crowd | None, now: datetime) -> list[Incident]:
         number = group.episodes[0].number
         reported_as = self._reported_as.get(number)
         if reported_as is not None and reported_as.still_holds(group, crowd, now):
             return []
-        reported_as = ReportedAs.of(group, crowd, SETTLED_AFTER)
+        blind = self._known.blind(now)
+        reported_as = ReportedAs.of(group, crowd, SETTLED_AFTER, blind)
         settled = now >= reported_as.settles_at
         episodes = [one.episode for one in group.episodes]
         for one in episodes:
@@ -418,12 +402,13 @@ class Casebook:
             self._cluster, number, group, crowd, without=without, settled=settled, now=now,
             breaks=self._known.breaks,
         )  # fmt: skip
-        blind = self._known.blind(now)
         incident = so_far(incident, now, blind)
         at = graver_at(incident, now, blind)
         if at is not None and not self._known.is_broken:  # else its end says when
             heapq.heappush(self._times, (at, next(self._serial), 0))
             reported_as = replace(reported_as, graver_at=at)
+        if incident.cause is Cause.FLAPPING and not settled:
+            heapq.heappush(self._times, (reported_as.settles_at, next(self._serial), 0))
         news = known is None or is_news(incident, known)
         self._reported_as[number] = reported_as
         self._reported[number] = incident if known is None or news else known

@@ -159,7 +159,7 @@ class Knowledge:
         self._events: dict[tuple[str, str], list[EventFact]] = {}
         # Source and namespace -> when it was last refused. Roles may differ by namespace.
         self.refusals: dict[tuple[Source, str], datetime] = {}
-        self.breaks: deque[Break] = deque(maxlen=20)
+        self.breaks: deque[Break] = deque(maxlen=100)
         self._unheard_since: datetime | None = None  # also where no break says so yet
 
     def learn(self, facts: Iterable[Fact]) -> set[str]:
@@ -197,6 +197,11 @@ class Knowledge:
             last.until = now
             return last
         return None
+
+    def recall(self, blind: Iterable[tuple[datetime, datetime]]) -> None:
+        """Note the times before the last stop that nobody watched, oldest first."""
+        for since, until in blind:
+            self._add(Break(since, Missing.STOPPED)).until = until
 
     def stopped(self, since: datetime) -> None:
         """Note that no process watched since then."""

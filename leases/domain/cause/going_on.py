@@ -74,7 +74,6 @@ class GoingOn:
         self._crowd_since: dict[str, datetime] = {}  # since then at least, nobody holds the others
         self._restored: set[str] = set()  # only the longest wait among their Leases is known
         self._graver: dict[str, datetime] = {}  # when nobody held a Lease of them for long
-        self._blind: Sequence[Span] = ()  # what nobody watched before the last stop
         self._of: dict[ObjectName, str] = {}
         self._members: dict[str, set[Member]] = {}
         self._crowds: set[str] = set()  # incidents whose Leases are not all listed
@@ -106,13 +105,8 @@ class GoingOn:
             self._of[key] = incident.id
         self._look_again(incident)
 
-    def restore(
-        self,
-        incidents: Iterable[Incident],
-        stopped_at: datetime | None = None,
-        blind: Sequence[Span] = (),
-    ) -> None:
-        self._stopped_at, self._blind = stopped_at, blind
+    def restore(self, incidents: Iterable[Incident], stopped_at: datetime | None = None) -> None:
+        self._stopped_at = stopped_at
         for incident in incidents:
             if incident.ended is None or not incident.settled:
                 since = incident.unheld_since
@@ -124,9 +118,6 @@ class GoingOn:
         since = incident.unheld_since
         if since is not None and not _is_long(incident):
             self._graver[incident.id] = plus(since, timedelta(seconds=LONG_GAP_SECONDS))
-
-    def _blind_until(self, now: datetime) -> list[Span]:
-        return [*self._blind, *self._known.blind(now)]
 
     def _waits(self, incident: Incident, change: Change) -> Incident:
         """Return it with what is known after this change of when its Leases lost their holders."""
@@ -177,7 +168,7 @@ class GoingOn:
         return True
 
     def _worst_gap(self, incident: Incident, change: Change) -> float | None:
-        blind = self._blind_until(change.at)
+        blind = self._known.blind(change.at)
         if change.change is ChangeType.DELETED:  # nobody holds it until then
             incident = so_far(incident, change.at, blind)
         return max(incident.worst_gap_seconds or 0.0, watched_gap(change, blind) or 0.0) or None
@@ -239,7 +230,7 @@ class GoingOn:
     def _let_them_grow(self, now: datetime) -> None:
         """Report those of which nobody held a Lease for long by now."""
         due = [number for number, at in self._graver.items() if at <= now]
-        blind = self._blind_until(now) if due else ()
+        blind = self._known.blind(now) if due else ()
         for number in due:
             del self._graver[number]
             one = so_far(self._incidents[number], now, blind)

@@ -12,6 +12,7 @@ import msgspec
 
 from leases.domain.cause.clue import Clue, Episode, is_human_writer
 from leases.domain.cause.facts import Break
+from leases.domain.cause.flapping import flapping, unseen_after
 from leases.domain.cause.node_groups import (
     NO_CROWD,
     Crowd,
@@ -33,14 +34,11 @@ from leases.domain.cause.scene import (
     several,
     some,
     span,
+    surest,
 )
 from leases.domain.change import ChangeType
 from leases.domain.figures import (
-    LOST_SOON,
-    QUICK_LOSSES,
-    BriefChange,
     Span,
-    flapped,
     held,
     watched_gap,
 )
@@ -112,77 +110,13 @@ def one_process(left: list[Judged]) -> list[Group]:
         ordered = sorted(there, key=lambda one: one.lost_at)
         for chain in chains(ordered, ONE_DEATH, lambda one: one.lost_at):
             if len({one.episode.key for one in chain}) > 1:
-                best = min(chain, key=lambda one: _rank(one.verdict)).verdict
+                best = min((one.verdict for one in chain), key=surest)
                 more = len({one.episode.key for one in chain}) - 1
                 sentence = f"{best.sentence}; so were {more:,} more of its Leases"
                 if more == 1:
                     sentence = f"{best.sentence}; so was another of its Leases"
                 groups.append(Group(tuple(chain), msgspec.structs.replace(best, sentence=sentence)))
     return groups
-
-
-def _rank(verdict: Verdict) -> int:
-    return list(Confidence).index(verdict.confidence)
-
-
-FEW_FLAPS = 300  # one incident, however long they take: it is not over while they go on
-_CAUSES = (
-    Cause.CRASH, Cause.RESTART_IN_PLACE, Cause.OOM_KILLED, Cause.UNKNOWN, Cause.PARTITION,
-    Cause.GRACEFUL_STOP, Cause.CRASH_LOOP,
-)  # fmt: skip
-
-
-def flapping(left: list[Judged], breaks: Iterable[Break] = ()) -> list[Group]:
-    """Losses soon after one another. The count starts anew after a time that nobody watched.
-
-    They are one incident. It is called flapping where the overview calls it that.
-    """
-    by_key: dict[tuple[ObjectName, int], list[Judged]] = defaultdict(list)
-    ends = [one.until for one in breaks if one.until is not None and not one.is_brief]
-    for one in left:
-        if one.verdict.cause in _CAUSES:
-            since = sum(end <= one.at for end in ends)
-            by_key[one.episode.key, since].append(one)
-    groups = []
-    for there in several(by_key, QUICK_LOSSES):
-        for chain in chains(there, LOST_SOON, _ended_at, few=FEW_FLAPS):
-            if len(chain) < QUICK_LOSSES:
-                continue
-            hosts = {one.episode.loser.host for one in chain if one.episode.loser is not None}
-            released = [one for one in chain if one.episode.opening is ChangeType.RELEASED]
-            if released and len(hosts) == len(chain):  # each another Pod: they were only stopped
-                continue
-            groups.append(Group(tuple(chain), _lost_again_and_again(chain, hosts)))
-    return groups
-
-
-def _lost_again_and_again(chain: Sequence[Judged], hosts: Iterable[str]) -> Verdict:
-    """Flapping, or the surest cause of these losses in its own words."""
-    evidence = tuple(fact for one in chain for fact in one.verdict.evidence)[:20]
-    seconds = (chain[-1].at - chain[0].at).total_seconds()
-    lost = f"was lost {len(chain)} times within {span(seconds)}"
-    if _flaps(chain):
-        sentence = (
-            f"{chain[0].episode.key} {lost} by {some(sorted(hosts))}: "
-            "each lost it soon after taking it"
-        )
-        return Verdict(Cause.FLAPPING, Confidence.LIKELY, sentence, evidence)
-    best = min(chain, key=lambda one: _rank(one.verdict)).verdict
-    sentence = f"{best.sentence}; the Lease {lost}"
-    return Verdict(best.cause, best.confidence, sentence, evidence)
-
-
-def _flaps(chain: Sequence[Judged]) -> bool:
-    """Whether the Lease flapped at any time of these losses."""
-    changes = sorted(
-        (BriefChange.of(clue.change) for one in chain for clue in one.episode.clues),
-        key=lambda one: one.at,
-    )
-    return flapped(changes, chain[0].episode.kind)
-
-
-def _ended_at(one: Judged) -> datetime:
-    return one.episode.ended_at or one.at
 
 
 STORM_GAP = timedelta(seconds=10)  # between two of one rollout of everything
@@ -288,13 +222,23 @@ class ReportedAs(msgspec.Struct, frozen=True):
     graver_at: datetime | None = None  # when nobody held a Lease of it for long
 
     @classmethod
-    def of(cls, group: Group, crowd: Crowd | None, settled_after: timedelta) -> ReportedAs:
+    def of(
+        cls,
+        group: Group,
+        crowd: Crowd | None,
+        settled_after: timedelta,
+        blind: Sequence[Span],
+    ) -> ReportedAs:
+        """`blind`: the times that nobody watched; whether a Lease flaps no more must be seen."""
         changed_at = max(one.changed_at for one in group.episodes)
         if crowd is not None:
             changed_at = max(changed_at, crowd.changed_at)
         serials = [one.serial for one in group.episodes]
         unlisted = None if crowd is None else crowd.unlisted
-        return cls(group.verdict, serials, changed_at + settled_after, unlisted)
+        settles_at = changed_at + settled_after
+        if group.verdict.cause is Cause.FLAPPING:
+            settles_at += unseen_after(changed_at, blind)
+        return cls(group.verdict, serials, settles_at, unlisted)
 
     def still_holds(self, group: Group, crowd: Crowd | None, now: datetime) -> bool:
         if now >= self.settles_at or [one.serial for one in group.episodes] != self.serials:
@@ -380,8 +324,8 @@ def incident_of(
     hosts = [*group.hosts]
     hosts += [one.loser.host for one in episodes if one.loser is not None]
     ended = [one.ended_at for one in episodes]
-    if verdict.cause is Cause.FLAPPING:
-        ended = [_flapped_until(clues[-1].change.at, ended, breaks, settled=settled)]
+    if verdict.cause is Cause.FLAPPING and not settled:
+        ended.append(None)  # another loss may follow
     unlisted = None if crowd is None else crowd.unlisted
     if unlisted is not None:
         ended.append(None if unlisted.without else unlisted.until)
@@ -422,15 +366,6 @@ def _without_holder(
         gaps += [gap] if (gap := crowd.worst_gap(blind)) else []
         unheld += crowd.unheld()
     return max(gaps, default=None), min(unheld, default=None)
-
-
-def _flapped_until(
-    last: datetime, ended: list[datetime | None], breaks: Iterable[Break], *, settled: bool
-) -> datetime | None:
-    """Until it holds, for another loss may follow; until nobody watched, if that comes first."""
-    over = None if None in ended else max(one for one in ended if one is not None)
-    pauses = [one.since for one in breaks if one.since >= last and not one.is_brief]
-    return min(pauses) if pauses and over is not None else over if settled else None
 
 
 def withdrawn(incident: Incident, heir: str) -> Incident:

@@ -1,6 +1,6 @@
 """One episode with everything that is known around it, and the verdict on it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import TypeVar
 
@@ -16,6 +16,7 @@ from leases.domain.cause.facts import (
     node_of_events,
 )
 from leases.domain.change import ChangeType
+from leases.domain.figures import Span, watched_seconds
 from leases.domain.incident import Cause, Confidence, Evidence, Source
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
@@ -329,6 +330,11 @@ class Judged(msgspec.Struct, frozen=True):
     gap: Break | None = None  # the time that nobody watched in which it was lost
 
 
+def surest(verdict: Verdict) -> int:
+    """A key for sorting, the surest first."""
+    return list(Confidence).index(verdict.confidence)
+
+
 class Group(msgspec.Struct, frozen=True):
     """The episodes of one incident, oldest first."""
 
@@ -343,14 +349,18 @@ def chains(
     end: Callable[[Judged], datetime],
     longest: timedelta = LONGEST,
     few: int = 0,
+    blind: Sequence[Span] = (),
 ) -> list[list[Judged]]:
     """Cut a list where more than `gap` passes between one episode and the next, and after the
     `longest` time, unless it has no more than a `few` episodes: no incident grows for ever.
+
+    The times of `blind` do not count.
     """
     found: list[list[Judged]] = []
     until: datetime | None = None
     for one in some_of:
-        late = until is None or one.lost_at - until > gap
+        apart = 0.0 if until is None else watched_seconds([(until, one.lost_at)], blind)
+        late = apart > gap.total_seconds()
         if until is None or late or _is_full(found[-1], one, longest, few):
             found.append([])
             until = end(one)

@@ -510,30 +510,60 @@ async def test_pods_that_die_in_turn_flap_although_nobody_knows_them() -> None:
     board.stop()
 
 
-async def test_what_flapped_before_our_process_stood_still_ended_there() -> None:
-    board = flapping_board()
-    board.cluster.off()
-    board.stands_still(61.0)
-    board.cluster.back(board.now, takers=False)
-    board.until(board.now + 4)
-    (incident,) = [one for one in board.incidents if one.cause is Cause.FLAPPING]
-    assert incident.ended is not None
-    assert after(71) <= incident.ended <= after(77)
-    board.until(board.now + 150)
+def paused(before: Board, seconds: float, *, anew: bool) -> Board:
+    """Nobody watches for so long: our process stands still, or another one begins."""
+    before.cluster.off()
+    if not anew:
+        before.stands_still(seconds)
+        before.cluster.back(before.now, takers=False)
+        return before
+    before.stop()
+    board = Board(before.cluster, before.now + seconds, earlier=before)
+    before.cluster.back(board.now, takers=False)
+    board.connect()
+    return board
+
+
+@pytest.mark.parametrize("anew", [False, True])
+@pytest.mark.parametrize("seconds", [61.0, 600.0])
+async def test_what_flapped_before_a_pause_is_over_once_somebody_saw_it(
+    seconds: float, *, anew: bool
+) -> None:
+    board = paused(flapping_board(), seconds, anew=anew)
+    for at in (4, 60, 110):
+        board.until(76 + seconds + at)
+        (incident,) = [one for one in board.incidents if one.cause is Cause.FLAPPING]
+        assert incident.ended is None
+    board.until(board.now + 100)
     board.stop()
     (settled,) = [one for one in board.incidents if one.cause is Cause.FLAPPING]
-    assert (settled.settled, settled.ended) == (True, incident.ended)
+    assert (settled.settled, settled.ended) == (True, after(70))
+    assert settled.members == incident.members
 
 
-async def test_what_flapped_before_a_stop_ended_there() -> None:
-    before = flapping_board()
-    before.stop()
-    board = Board(before.cluster, 76 + 600, earlier=before)
-    board.connect()
-    board.until(board.now + 150)
-    board.stop()
+@pytest.mark.parametrize("anew", [False, True])
+@pytest.mark.parametrize("stops", [1, 2])
+async def test_what_flaps_on_after_a_pause_is_one_incident(stops: int, *, anew: bool) -> None:
+    board = flapping_board()
+    (begun,) = board.incidents
+    for stop in range(stops):
+        board = paused(board, 300.0, anew=anew)
+        board.until(board.now + 20)
+        for number in range(3):
+            board.cluster.move(3, pod(3, f"{'xz'[stop]}{number}bc"), board.now + 1)
+            board.until(board.now + 4)
     (incident,) = [one for one in board.incidents if one.cause is Cause.FLAPPING]
-    assert (incident.settled, incident.ended) == (True, after(76))
+    assert (incident.id, incident.ended) == (begun.id, None)
+    assert len(incident.members) == len(begun.members) + 3 * stops
+    assert incident.members[: len(begun.members)] == begun.members
+    assert "of it not watched, by app-3-" in incident.sentence
+    assert f"was lost {5 + 3 * stops} times within " in incident.sentence
+    board.until(board.now + 200)
+    board.stop()
+    (settled,) = [one for one in board.incidents if one.cause is Cause.FLAPPING]
+    assert settled.settled
+    assert settled.ended is not None
+    assert settled.ended > after(76 + 300 * stops)
 
 
 @pytest.mark.parametrize("anew", [True, False])

@@ -22,8 +22,9 @@ from leases.domain import notify
 from leases.domain.cause import casebook, going_on
 from leases.domain.cause.casebook import Casebook
 from leases.domain.cause.facts import PodFact, Question
-from leases.domain.incident import Cause, Source
+from leases.domain.incident import Cause, Incident, Source
 from leases.domain.lease import ObjectName
+from leases.domain.phase import Phase
 from leases.domain.watched_times import ConnectionState
 from leases.history import insert_incidents
 from leases.history.find_changes import of_lease
@@ -158,6 +159,53 @@ async def test_an_expired_lease_is_an_incident_everywhere_and_after_a_restart(
     assert len(await sync_to_async(find_incidents)("a", limit=9)) == 1
     # The recorder knows what the run before has marked.
     assert [mark.member.identity.split()[1] for _, mark in marked] == ["deleted"]
+
+
+async def lose(running: Runtime, holder: int) -> None:
+    """Another Pod takes the Lease for a second, and never renews it."""
+
+    def state() -> tuple[str | None, Phase]:
+        found = running.clusters["a"].store.get(WEB)
+        return found.lease.spec.holder_identity, found.phase
+
+    now = format_microtime(clock.now())
+    spec = {
+        "holderIdentity": f"web-5d8f7c9b6f-x2x4{'bcdfghjklm'[holder]}", "acquireTime": now,
+        "renewTime": now, "leaseDurationSeconds": 1, "leaseTransitions": holder,
+    }  # fmt: skip
+    await running.clusters["a"].writer.patch(WEB, {"spec": spec})
+    await until(lambda: state() == (spec["holderIdentity"], Phase.EXPIRED))
+
+
+@pytest.mark.parametrize("stops", [True, False])
+async def test_what_flaps_goes_on_after_a_restart_and_a_failed_review(start, killed, stops):
+    def going_on() -> tuple[Incident, ...]:
+        return running.publisher.hubs["a"].going_on()
+
+    running = await start()
+    await hold(running)
+    for number in range(4):
+        await lose(running, number)
+    await until(
+        lambda: any(one.cause is Cause.FLAPPING for one in running.publisher.hubs["a"].going_on())
+    )
+    (before,) = going_on()
+    if stops:
+        await running.stop()
+        running = await start()
+    else:
+        known = running.incidents["a"]._casebook
+        running.incidents["a"].begin_anew()
+        await until(lambda: running.incidents["a"]._casebook is not known)
+    for number in range(4, 6):
+        await lose(running, number)
+    await until(lambda: len(going_on()[0].members) >= 12)
+    (after,) = going_on()
+    assert (after.id, after.cause, after.began) == (before.id, Cause.FLAPPING, before.began)
+    assert after.members[: len(before.members)] == before.members
+    await until_stored(
+        lambda: [one.incident for one in of_lease("a", "default", "web", 2)] == [before.id] * 2
+    )
 
 
 async def test_who_asked_for_critical_alone_hears_of_a_gap_that_goes_on(start, killed, monkeypatch):

@@ -1,0 +1,120 @@
+"""A Lease that is lost again and again: one incident, and when it is over.
+
+Only watched time counts: losses that a time apart which nobody watched are no farther apart for it,
+and what flapped before it goes on after it. The count of one spell never reaches across it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
+from itertools import dropwhile, groupby
+
+from leases.domain.cause.clue import Clue, Episode, opens
+from leases.domain.cause.facts import Break
+from leases.domain.cause.scene import Group, Judged, Verdict, chains, several, some, span, surest
+from leases.domain.change import ChangeType
+from leases.domain.figures import (
+    LOST_SOON,
+    QUICK_LOSSES,
+    BriefChange,
+    Span,
+    flapped,
+    watched_seconds,
+)
+from leases.domain.incident import Cause, Confidence
+from leases.domain.lease import ObjectName
+
+FEW = 300  # losses are one incident, however long they take: it is not over while they go on
+_CAUSES = (
+    Cause.CRASH, Cause.RESTART_IN_PLACE, Cause.OOM_KILLED, Cause.UNKNOWN, Cause.PARTITION,
+    Cause.GRACEFUL_STOP, Cause.CRASH_LOOP,
+)  # fmt: skip
+
+
+def flapping(left: list[Judged], breaks: Iterable[Break] = ()) -> list[Group]:
+    """Group losses soon after one another, from the first spell on that flaps by itself.
+
+    They are one incident. It is called flapping where the overview calls it that.
+    """
+    past = [(one.since, one.until, one.is_brief) for one in breaks if one.until is not None]
+    blind = [(since, until) for since, until, _ in past]
+    ends = [until for _, until, is_brief in past if not is_brief]
+    by_key: dict[ObjectName, list[Judged]] = defaultdict(list)
+    for one in left:
+        if one.verdict.cause in _CAUSES:
+            by_key[one.episode.key].append(one)
+    groups = []
+    for there in several(by_key, QUICK_LOSSES):
+        for chain in chains(there, LOST_SOON, _ended_at, few=FEW, blind=blind):
+            watched = groupby(chain, lambda one: sum(end <= one.at for end in ends))
+            spells = dropwhile(_is_seldom, (list(spell) for _, spell in watched))
+            if found := list(spells):
+                losses = tuple(one for spell in found for one in spell)
+                groups.append(Group(losses, _lost_again_and_again(found, blind)))
+    return groups
+
+
+def _is_seldom(spell: Sequence[Judged]) -> bool:
+    """Whether these are too few losses, or each of another Pod that was only stopped."""
+    released = any(one.episode.opening is ChangeType.RELEASED for one in spell)
+    return len(spell) < QUICK_LOSSES or (released and len(_hosts(spell)) == len(spell))
+
+
+def _hosts(spell: Iterable[Judged]) -> set[str]:
+    return {one.episode.loser.host for one in spell if one.episode.loser is not None}
+
+
+def _lost_again_and_again(spells: Sequence[Sequence[Judged]], blind: Sequence[Span]) -> Verdict:
+    """Flapping, or the surest cause of these losses in its own words."""
+    losses = [one for spell in spells for one in spell]
+    evidence = tuple(fact for one in losses for fact in one.verdict.evidence)[:20]
+    during = [(losses[0].at, losses[-1].at)]
+    seconds = (losses[-1].at - losses[0].at).total_seconds()
+    unwatched = seconds - watched_seconds(during, blind)
+    lost = f"was lost {len(losses)} times within {span(seconds)}"
+    if len(spells) > 1:
+        lost += f", {span(unwatched)} of it not watched,"
+    if any(map(_flaps, spells)):
+        sentence = (
+            f"{losses[0].episode.key} {lost} by {some(sorted(_hosts(losses)))}: "
+            "each lost it soon after taking it"
+        )
+        return Verdict(Cause.FLAPPING, Confidence.LIKELY, sentence, evidence)
+    best = min((one.verdict for one in losses), key=surest)
+    sentence = f"{best.sentence}; the Lease {lost.rstrip(',')}"
+    return Verdict(best.cause, best.confidence, sentence, evidence)
+
+
+def _flaps(spell: Iterable[Judged]) -> bool:
+    """Whether the Lease flapped at any time of these losses."""
+    spell = tuple(spell)
+    changes = sorted(
+        (BriefChange.of(clue.change) for one in spell for clue in one.episode.clues),
+        key=lambda one: one.at,
+    )
+    return flapped(changes, spell[0].episode.kind)
+
+
+def unseen_after(at: datetime, blind: Iterable[Span]) -> timedelta:
+    """Return how much of the time since then nobody watched."""
+    return sum((until - max(since, at) for since, until in blind if until > at), timedelta(0))
+
+
+def _ended_at(one: Judged) -> datetime:
+    return one.episode.ended_at or one.at
+
+
+def flapped_before(clues: Iterable[Clue]) -> Iterator[Episode]:
+    """Yield the losses of one Lease that history has, oldest first."""
+    episode: Episode | None = None
+    for clue in clues:
+        if episode is not None and episode.takes(clue):
+            episode.add(clue)
+        elif opens(clue):
+            if episode is not None:
+                yield episode
+            episode = Episode(clue)
+    if episode is not None:
+        yield episode

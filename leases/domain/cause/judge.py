@@ -1,0 +1,71 @@
+"""The verdict on one episode: that of the first rule that is surer than possible."""
+
+from collections.abc import Callable
+
+from leases.domain.cause.rules.api import api_trouble
+from leases.domain.cause.rules.handover import by_shape, scaled_down, stopped
+from leases.domain.cause.rules.place import drained, evicted, heartbeat, node_down
+from leases.domain.cause.rules.process import cut_off, ended, gave_up, killed_for_memory, starved
+from leases.domain.cause.rules.writes import by_hand, deleted, preferred, wrong_clock
+from leases.domain.cause.scene import Scene, Verdict, clock, possible, seen
+from leases.domain.change import ChangeType
+from leases.domain.incident import Cause, Confidence, Source
+from leases.domain.kind import Kind
+
+Rule = Callable[[Scene], Verdict | None]
+
+
+def _died_at_once(scene: Scene) -> Verdict | None:
+    """A container that ended with its last renewal was not starved, however late that came."""
+    pod = scene.ended()
+    if pod is None or gave_up(scene.episode, pod) or scene.episode.opening is ChangeType.RELEASED:
+        return None
+    return None if scene.stopped() else ended(scene)
+
+
+_RULES: tuple[Rule, ...] = (
+    by_hand,
+    preferred,
+    api_trouble,
+    deleted,
+    wrong_clock,
+    killed_for_memory,
+    evicted,
+    drained,
+    node_down,
+    heartbeat,
+    _died_at_once,
+    starved,
+    scaled_down,
+    stopped,
+    ended,
+    cut_off,
+    by_shape,
+)
+
+
+def judge(scene: Scene) -> Verdict:
+    """Return the verdict on one episode, from what is known now."""
+    best: Verdict | None = None
+    for rule in _RULES:
+        verdict = rule(scene)
+        if verdict is None:
+            continue
+        if verdict.confidence is not Confidence.POSSIBLE:
+            return verdict
+        best = best or verdict
+    return best or _unknown(scene)
+
+
+def _unknown(scene: Scene) -> Verdict:
+    episode = scene.episode
+    loser = "its holder" if episode.loser is None else episode.loser.host
+    at = clock(episode.at)
+    if episode.kind is Kind.LOCK and episode.opening is ChangeType.EXPIRED:
+        return possible(Cause.UNKNOWN, f"The lock {scene.lease} ran out at {at} in {loser}'s hands")
+    if episode.opening in (ChangeType.EXPIRED, ChangeType.TAKEN_OVER):
+        sentence = f"{loser} stopped renewing {scene.lease} at {clock(episode.lost_at)}"
+        fact = seen(Source.LEASES, f"it ran out at {at}; nothing else tells why")
+        return possible(Cause.CRASH, sentence, fact)
+    word = episode.opening.value.replace("_", " ")
+    return possible(Cause.UNKNOWN, f"{scene.lease} was {word} at {at}: nothing tells why")
