@@ -299,8 +299,10 @@ class Episode:
         # Who held it before.
         it_goes_on = change.change in (ChangeType.RESTARTED, ChangeType.RECONFIGURED)
         self.loser = contender(change.holder if it_goes_on else change.previous_holder)
-        before = None if first.before is None else first.before.spec.lease_duration_seconds
-        self.duration = float(before or 15)
+        # Whoever is put where nobody is brings the duration of what is lost later.
+        held = first.after if self.opening is ChangeType.ACQUIRED else first.before
+        lasted = None if held is None else held.spec.lease_duration_seconds
+        self.duration = float(lasted or 15)
         # Seconds between the renewals of the holder, or a good guess.
         shortest = min(first.renew_intervals, default=None)
         guess = max(1.0, self.duration / 3)
@@ -360,9 +362,9 @@ class Episode:
 
     @property
     def overruns_at(self) -> datetime | None:
-        """When nobody held it for longer than it lasted; nobody waits for a lock."""
-        lasts = timedelta(seconds=self.duration)
-        return None if self.kind is Kind.LOCK else plus(self.at, lasts)
+        """When nobody will have held it for longer than it lasted; nobody waits for a lock."""
+        since = self.unheld_since
+        return None if since is None else plus(since, timedelta(seconds=self.duration))
 
     @property
     def winner(self) -> Contender | None:
@@ -370,8 +372,12 @@ class Episode:
         return None if self.open else contender(self.last.change.holder)
 
     @property
-    def gap_seconds(self) -> float | None:
-        return max((one.change.gap_seconds or 0.0 for one in self.clues), default=0.0) or None
+    def costly(self) -> list[Change]:
+        """The changes that ended a time without a holder which it began itself: whoever was put
+        where nobody was ended that of another one.
+        """
+        put = self.opening is ChangeType.ACQUIRED
+        return [one.change for one in (self.all_clues[1:] if put else self.all_clues)]
 
     def happened(self, *types: ChangeType) -> bool:
         return any(clue.change.change in types for clue in self.clues)
@@ -406,7 +412,9 @@ class Episode:
         )
 
     def _ends_theft(self, clue: Clue) -> bool:
-        """Whether somebody loses it who was put there and never renewed."""
+        """Whether somebody loses it to its users who was put there and never renewed."""
+        if clue.change.change is ChangeType.DELETED or foreign_writer(clue) is not None:
+            return False  # another write of a person
         thief = self.last.change
         put = self.opening in (ChangeType.REPLACED, ChangeType.TAKEN_OVER) or self.happened(
             ChangeType.ACQUIRED

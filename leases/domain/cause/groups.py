@@ -294,7 +294,8 @@ def _overran(episode: Episode, now: datetime) -> bool:
     if episode.ended_at is None and overruns_at is not None and overruns_at <= now:
         return True
     over = ((until - since).total_seconds() for since, until in episode.waits() if until)
-    return max(episode.gap_seconds or 0.0, *over, 0.0) > episode.duration
+    ended = (change.gap_seconds or 0.0 for change in episode.costly)
+    return max((*ended, *over), default=0.0) > episode.duration
 
 
 def with_the_crowd(groups: list[Group], crowd: Crowd) -> Group | None:
@@ -357,7 +358,7 @@ def _without_holder(
     episodes: Sequence[Episode], crowd: Crowd | None, blind: Sequence[Span]
 ) -> tuple[float | None, datetime | None]:
     """Return the longest time without a holder that is over, and since when the longest goes on."""
-    changes = [clue.change for one in episodes for clue in one.all_clues]
+    changes = [change for one in episodes for change in one.costly]
     gaps = [gap for change in changes if (gap := watched_gap(change, blind))]
     waits = [wait for one in episodes for wait in one.waits()]
     gaps += [held(since, until, blind).watched for since, until in waits if until is not None]

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from dashboard.parts import formatting
 from leases.domain.cause import node_groups
 from leases.domain.cause.casebook import Casebook
-from leases.domain.cause.clue import Clue
+from leases.domain.cause.clue import FORM_WRITER, Clue
 from leases.domain.cause.facts import PodFact
 from leases.domain.cause.scene import counted
 from leases.domain.change import FieldManager
@@ -327,6 +327,43 @@ def test_writes_by_kubectl_apply_are_a_persons() -> None:
     told = _incidents(_book(_written(clues, "kubectl-client-side-apply", *range(len(clues)))))
     assert {(one.cause, one.confidence) for one in told} == {(Cause.BY_HAND, Confidence.CERTAIN)}
     assert {one.writer for one in told} == {"kubectl-client-side-apply"}
+
+
+def test_each_write_of_a_person_is_told_by_itself() -> None:
+    """One over the other, by other programs, and then somebody deletes it."""
+    held = [
+        (float(at), lease(holder, renewed=at, acquired=at, version=at))
+        for at, holder in ((5, "bob"), (9, "eve"), (12, "carol"))
+    ]
+    clues = _written(_clues(lease("alice"), *held), "kubectl-patch", 0, 1)
+    clues = _written(clues, FORM_WRITER, 2)
+    store = Store("c")
+    store.replace(Listed((held[-1][1],), "1"), after(12))
+    gone = replace(held[-1][1], metadata=replace(held[-1][1].metadata, resource_version="13"))
+    update = store.follow([Deleted(gone)], after(15))
+    assert update is not None
+    told = _incidents(_book([*clues, update.clues[-1]]), 300)
+    assert [(one.cause, one.writer, len(one.members)) for one in told] == [
+        (Cause.BY_HAND, "kubectl-patch", 1), (Cause.BY_HAND, "kubectl-patch", 1),
+        (Cause.BY_HAND, FORM_WRITER, 1), (Cause.DELETED, None, 1),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("then", ["deleted", "expired"])
+def test_whoever_is_put_where_nobody_was_costs_no_time_without_a_holder(then: str) -> None:
+    vacant = lease("", renewed=0, acquired=0, duration=1)
+    put = lease("eve", renewed=400, acquired=400, duration=30, version=2)
+    clues = _written(_clues(vacant, (400, put)), "kubectl-patch", 0)
+    (acquired,) = clues
+    clues = [replace(acquired, change=replace(acquired.change, gap_seconds=396.0))]
+    store = Store("c")
+    store.replace(Listed((put,), "1"), after(400))
+    gone = Deleted(replace(put, metadata=replace(put.metadata, resource_version="3")))
+    update = store.follow([gone], after(404)) if then == "deleted" else store.turn(after(440))
+    assert update is not None
+    told = _incidents(_book([*clues, *update.clues]), 442)
+    assert max(one.worst_gap_seconds or 0.0 for one in told) < 30
+    assert Standing.OVERRAN not in {one.standing for one in told}
 
 
 def test_the_last_renewal_is_no_edit_of_the_duration() -> None:
