@@ -265,22 +265,36 @@ def compare(
     at, sure = written_at(before, after, seen)
     fields = reconfigured_fields(before.lease, after)
     types = _types(before, after, holder, at, reconfigured=bool(fields))
-    return tuple(
-        _make_change(
-            change,
-            cluster,
-            after,
-            kind,
-            seen,
-            at,
-            holder=holder,
-            previous=before.holder,
-            missed=0 if index else _missed(change, before.lease, after),
-            gap_since=before.gap_since if change in _END_A_GAP and sure else None,
-            fields=fields if change is ChangeType.RECONFIGURED else (),
+    found = []
+    for index, change in enumerate(types):
+        missed = 0 if index else _missed(change, before.lease, after)
+        found.append(
+            _make_change(
+                change,
+                cluster,
+                after,
+                kind,
+                seen,
+                at,
+                holder=holder,
+                previous=before.holder,
+                missed=missed,
+                gap_since=_gap_since(change, before, seen, missed) if sure else None,
+                fields=fields if change is ChangeType.RECONFIGURED else (),
+            )
         )
-        for index, change in enumerate(types)
-    )
+    return tuple(found)
+
+
+def _gap_since(
+    change: ChangeType, before: KnownLease, seen: Observation, missed: int
+) -> datetime | None:
+    """Return since when nobody held it validly: at the earliest, if nobody saw it run out."""
+    if change is ChangeType.TAKEN_OVER and before.gap_since is None and not missed:
+        runs_out = runs_out_at(before.lease, before.observed_at)
+        # It was held when we lost sight, by renewals that may not be known any more.
+        return runs_out if runs_out is None or seen.since is None else max(runs_out, seen.since)
+    return before.gap_since if change in _END_A_GAP else None
 
 
 def _types(

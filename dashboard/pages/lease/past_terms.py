@@ -40,6 +40,7 @@ from dashboard.parts.lease_row import NOT_WATCHED, HeldView, numbers, time_since
 from dashboard.parts.names import holder_view
 from dashboard.parts.page_links import ShownTime, shown_time
 from leases.actions import audit
+from leases.domain.change import ChangeType
 from leases.domain.figures import (
     DEFAULT_ABANDONED_AFTER,
     LONG_GAP_SECONDS,
@@ -236,6 +237,11 @@ def _rows(past: LeasePast, now: datetime, end: datetime | None) -> Iterator[dict
             yield _row(term, before.get(term.since), now, end, past)
 
 
+def _was_lost_unseen(term: Term) -> bool:
+    """Whether the holder before lost it to nobody first, at a moment that nobody knows."""
+    return term.inferred and (term.missed > 0 or term.began is ChangeType.TAKEN_OVER)
+
+
 def _row(
     term: Term, gap: Gap | None, now: datetime, end: datetime | None, past: LeasePast
 ) -> dict[str, Any]:
@@ -252,7 +258,7 @@ def _row(
         "until": until_when(term.until, now, end),
         "held": (None if term.until else past.present) or HeldView.of(lasted),
         "goes_on": not (term.until or end),
-        "gap": length if lost else "none",
+        "gap": length if lost else "not known" if _was_lost_unseen(term) else "none",
         "gap_unseen": unwatched.replace(" of it", ""),
         "gap_is_long": lost - unseen >= LONG_GAP_SECONDS,
         "ended": how_ended(term),

@@ -16,9 +16,22 @@ def test_an_inferred_change_of_holder_happened_when_the_new_one_says_it_acquired
     (change,) = changes(Known(lease=lease()), lease("b", acquired=15, renewed=58), seen=seen)
     assert (change.change, change.at, change.observed_at) == ("taken_over", after(15), after(60))
     assert (change.inferred, change.inferred_since) == (True, after(5))
-    assert change.gap_seconds is None  # when the old one renewed for the last time is not known
+    assert change.gap_seconds == 0.0  # at most: the old one may have renewed later
     (change,) = changes(Known(lease=lease()), lease("b", acquired=14, renewed=58), seen=seen)
     assert (change.change, change.at) == ("replaced", after(14))
+
+
+@pytest.mark.parametrize(
+    ("acquired", "since", "transitions", "gap"),
+    [(40, 5, 1, 25.0), (40, 35, 1, 5.0), (40, 5, 3, None)],
+)
+def test_an_unseen_take_over_ended_a_gap_of_at_most_the_time_since_it_could_run_out(
+    acquired: int, since: int, transitions: int, gap: float | None
+) -> None:
+    """It was held when we lost sight; with holders in between nothing is known."""
+    taken = lease("b", acquired=acquired, renewed=58, transitions=transitions)
+    (change,) = changes(Known(lease=lease()), taken, seen=relisted(60, since))
+    assert (change.change, change.gap_seconds) == ("taken_over", gap)
 
 
 @pytest.mark.parametrize("acquired", [None, -3600, 3600])
