@@ -304,9 +304,9 @@ class Episode:
         lasted = None if held is None else held.spec.lease_duration_seconds
         self.duration = float(lasted or 15)
         # Seconds between the renewals of the holder, or a good guess.
-        shortest = min(first.renew_intervals, default=None)
-        guess = max(1.0, self.duration / 3)
-        self.rhythm = guess if shortest is None else max(0.1, shortest)
+        intervals, guess = first.renew_intervals, max(1.0, self.duration / 3)
+        self.rhythm = max(0.1, min(intervals)) if intervals else guess
+        self.slowest = max(intervals, default=guess)
         self.lost_at = self._lost_at()
 
     def _lost_at(self) -> datetime:

@@ -6,7 +6,7 @@ An outage lasts as long as renewals are missing, however long our own watch was 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 
 import msgspec
@@ -14,7 +14,17 @@ import msgspec
 from leases.domain.cause.facts import EARLIEST, Break
 from leases.domain.cause.node_groups import NO_CROWD, Crowd, hearts_of
 from leases.domain.cause.rules.api import OUTAGE, STILL_LATE, silence_of_all, still_late
-from leases.domain.cause.scene import Group, Judged, Verdict, chains, clock, counted, seen, span
+from leases.domain.cause.scene import (
+    Group,
+    Judged,
+    Verdict,
+    chains,
+    clock,
+    counted,
+    seen,
+    some,
+    span,
+)
 from leases.domain.cause.unwatched import between, happened
 from leases.domain.change import ChangeType
 from leases.domain.incident import Cause, Confidence, Source
@@ -23,6 +33,7 @@ from leases.domain.watched_times import BRIEF, Missing
 API_GAP = timedelta(seconds=60)  # between two stalls of one trouble
 SHARE = 0.5  # of an outage: who was silent for so much of it was silent because of it
 MAX_EVIDENCE = 20
+MAX_NAMED = 5
 _API = (Cause.API_OUTAGE, Cause.API_SLOW)
 _RAN_OUT = (ChangeType.EXPIRED, ChangeType.TAKEN_OVER, ChangeType.REPLACED)
 # Causes that a silent API server explains as well.
@@ -45,7 +56,10 @@ def outages(left: list[Judged], crowd: Crowd = NO_CROWD) -> list[Group]:
         found = {one.serial: one for one in (*silenced, *around) if one.serial not in taken}
         taken |= found.keys()
         if found:
-            groups.append(_off(gaps, sorted(found.values(), key=_lost), crowd))
+            early = _silent_before(gaps[0], found, left)
+            taken |= {one.serial for one in early}
+            there = sorted([*found.values(), *early], key=_lost)
+            groups.append(_off(gaps, there, crowd, early))
     mine = sorted((one for one in left if one.verdict.cause in _API), key=_lost)
     for chain in chains([one for one in mine if one.serial not in taken], API_GAP, _at):
         groups.append(_outage(chain, left, taken, crowd))
@@ -96,19 +110,38 @@ def _silent(there: list[Judged]) -> Group:
 
 
 def unwatched(left: list[Judged]) -> list[Group]:
-    """Group what happened while nobody watched and has no witness."""
-    by_gap: dict[int, list[Judged]] = defaultdict(list)
+    """Group what happened while nobody watched and has no witness, and by itself whoever fell
+    silent meanwhile, while others went on, and ran out before our eyes.
+    """
+    by_gap: dict[tuple[int, bool], list[Judged]] = defaultdict(list)
     for one in left:
         if one.verdict.cause is Cause.UNWATCHED:
-            by_gap[id(one.gap)].append(one)
+            by_gap[id(one.gap), _ran_out_later(one)].append(one)
     groups = []
-    for there in by_gap.values():
+    for (_, later), there in by_gap.items():
         evidence = tuple(fact for one in there[:MAX_EVIDENCE] for fact in one.verdict.evidence)
         lead = msgspec.structs.replace(there[0].verdict, evidence=evidence)
-        if len(there) > 1 and there[0].gap is not None:
-            lead = _saying(lead, happened(there[0].gap, max(one.at for one in there)))
+        gap = there[0].gap
+        if len(there) > 1 and gap is not None:
+            until = gap.until or max(one.at for one in there)
+            sentence = happened(gap, until)
+            if later:
+                names = some([one.episode.key.name for one in there])
+                sentence = (
+                    f"The holders of {names} fell silent between {between(gap.since, until)}, "
+                    f"while nobody watched; these {len(there):,} Leases ran out from "
+                    f"{clock(min(one.at for one in there))} on"
+                )
+            lead = _saying(lead, sentence)
         groups.append(Group(tuple(there), lead))
     return groups
+
+
+def _ran_out_later(one: Judged) -> bool:
+    first, gap = one.episode.first.change, one.gap
+    if first.change is not ChangeType.EXPIRED or first.inferred or gap is None:
+        return False
+    return gap.went_on and gap.until is not None and gap.until < one.at
 
 
 def _by_gap(left: list[Judged]) -> Iterator[tuple[list[Break], list[Judged]]]:
@@ -145,6 +178,29 @@ def _victims(gap: Break, there: list[Judged]) -> list[Judged]:
     return found
 
 
+def _silent_before(gap: Break, found: Mapping[int, Judged], left: list[Judged]) -> list[Judged]:
+    """Return those that had fallen silent shortly before, ran out in it, and came back with the
+    others: nothing but their silence shows that anything else happened to them.
+    """
+    back = _first_back(list(found.values()), gap.since) or gap.until
+    if gap.until is None or back is None:
+        return []
+    lost_there = {one.node for one in left if one.node and one.at < gap.since}
+    return [
+        one
+        for one in left
+        if one.serial not in found
+        and one.verdict.confidence is not Confidence.CERTAIN
+        and one.verdict.cause is not Cause.BY_HAND
+        and all(fact.source is Source.LEASES for fact in one.verdict.evidence)
+        and one.episode.opening is ChangeType.EXPIRED
+        and one.lost_at < gap.since <= one.at <= gap.until
+        and one.episode.key.name not in lost_there
+        and one.episode.ended_at is not None
+        and one.episode.ended_at <= back + timedelta(seconds=1.5 * one.episode.slowest + 2.0)
+    ]
+
+
 def _goes_on(before: Break, gap: Break) -> bool:
     if before.why is not Missing.LOST or gap.why is not Missing.LOST or before.until is None:
         return False
@@ -159,14 +215,19 @@ def _is_near(one: Judged, gap: Break) -> bool:
     return gap.since - API_GAP <= one.at and (gap.until is None or one.at <= gap.until + API_GAP)
 
 
-def _off(gaps: list[Break], there: list[Judged], crowd: Crowd) -> Group:
-    """The API was off, or nobody wrote, in a time that we did not watch, or in several."""
+def _off(gaps: list[Break], there: list[Judged], crowd: Crowd, early: list[Judged]) -> Group:
+    """The API was off, or nobody wrote, in a time that we did not watch, or in several.
+
+    `early` are those of them that had fallen silent before.
+    """
     gap = gaps[0]
     until = gap.until or max(one.at for one in there)
     back = _first_back(there, gap.since)
     last = _last_renewal(there, min(until, back or until))
     since = gap.since if last is None else max(gap.since, last)
     count = _count(there, crowd)
+    if early:
+        count += f"; {some([one.episode.key.name for one in early])} had fallen silent before"
     if gap.hosted:
         what = "stood still" if gap.why is Missing.STOOD_STILL else "were stopped"
         times = between(since, until).replace(" and ", " to ")
@@ -191,6 +252,9 @@ def _off(gaps: list[Break], there: list[Judged], crowd: Crowd) -> Group:
     facts = [seen(Source.LEASES, fact)]
     if back is not None and last is not None:
         text = f"the last renewal came at {clock(last)}, the first holder was back at {clock(back)}"
+        facts.append(seen(Source.LEASES, text))
+    for one in early[:MAX_NAMED]:
+        text = f"{one.episode.key.name} renewed last at {clock(one.lost_at)}, before that"
         facts.append(seen(Source.LEASES, text))
     return Group(tuple(there), Verdict(Cause.API_OUTAGE, confidence, sentence, tuple(facts)))
 

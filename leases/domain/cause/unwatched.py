@@ -54,8 +54,7 @@ def unwatched_time(episode: Episode, known: Knowledge) -> Break | None:
     # That a time ran out in a pause tells nothing: its holder was silent for so long before.
     ran_out = episode.opening is ChangeType.EXPIRED and first.observed_at is not None
     if ran_out or (not first.change.inferred and episode.opening in _SILENT):
-        usual = max(first.renew_intervals, default=episode.rhythm)
-        due = timedelta(0) if first.put else timedelta(seconds=1.5 * usual + 2.0)
+        due = timedelta(0) if first.put else timedelta(seconds=1.5 * episode.slowest + 2.0)
         until = min(until, since + due)
     if ran_out and not first.put:  # its next renewal was not due before
         since += timedelta(seconds=episode.rhythm)

@@ -510,7 +510,7 @@ async def test_pods_that_die_in_turn_flap_although_nobody_knows_them() -> None:
     board.stop()
 
 
-def paused(before: Board, seconds: float, *, anew: bool) -> Board:
+def paused(before: Board, seconds: float, *, anew: bool, hosted: bool = False) -> Board:
     """Nobody watches for so long: our process stands still, or another one begins."""
     before.cluster.off()
     if not anew:
@@ -518,7 +518,7 @@ def paused(before: Board, seconds: float, *, anew: bool) -> Board:
         before.cluster.back(before.now, takers=False)
         return before
     before.stop()
-    board = Board(before.cluster, before.now + seconds, earlier=before)
+    board = Board(before.cluster, before.now + seconds, earlier=before, hosted=hosted)
     before.cluster.back(board.now, takers=False)
     board.connect()
     return board
@@ -593,6 +593,55 @@ async def test_who_fell_silent_before_a_pause_is_not_its_victim(
     assert incident.cause in (Cause.CRASH, Cause.NODE_DOWN)
     others = [told for told in board.incidents if told is not incident]
     assert {told.cause for told in others} == {Cause.API_OUTAGE}
+
+
+@pytest.mark.parametrize("anew", [True, False])
+@pytest.mark.parametrize(("index", "silent"), [(2, 54.0), (ELECTIONS + 3, 34.0)])
+async def test_who_fell_silent_before_a_pause_and_came_back_with_all_is_named_in_it(
+    index: int, silent: float, *, anew: bool
+) -> None:
+    """Its time ran out in the pause: everything at once is one incident."""
+    cluster = Cluster()
+    board = watching(cluster, silent, hosted=True)
+    one = cluster.holders[index]
+    last, one.silent = one.renewed, DAY
+    board.until(60)
+    board = paused(board, 100, anew=anew, hosted=True)
+    one.silent = board.now
+    board.until(board.now + 200)
+    board.stop()
+    (incident,) = board.incidents
+    assert (incident.cause, len(incident.leases)) == (Cause.API_OUTAGE, ELECTIONS + NODES)
+    assert incident.sentence.endswith(f"; {one.key.name} had fallen silent before")
+    (fact,) = [fact.sentence for fact in incident.evidence if one.key.name in fact.sentence]
+    assert fact == f"{one.key.name} renewed last at {after(last):%H:%M:%S}, before that"
+
+
+async def test_who_fell_silent_in_a_pause_of_ours_and_ran_out_later_is_told_by_itself() -> None:
+    """Others went on, and some were lost meanwhile."""
+    cluster = Cluster()
+    before = watching(cluster, 60)
+    before.stop()
+    node, quick = cluster.holders[ELECTIONS + 3], cluster.holders[2]
+    cluster.run(62)
+    quick.silent = DAY
+    cluster.run(75)
+    node.silent = DAY
+    cluster.run(85)
+    cluster.move(2, pod(2, "z7xk"), 86)
+    quick.silent = 0.0
+    cluster.run(100)
+    board = Board(cluster, 100, earlier=before)
+    board.connect()
+    board.until(300)
+    board.stop()
+    meanwhile, later = sorted(board.incidents, key=lambda told: told.began)
+    assert {meanwhile.cause, later.cause} == {Cause.UNWATCHED}
+    assert meanwhile.leases == (quick.key,)
+    assert later.leases == (node.key,)
+    assert later.sentence.startswith(
+        f"{node.identity} fell silent between 12:01:00 and 12:01:40, while nobody watched; "
+    )
 
 
 async def test_who_renewed_once_more_while_nobody_watched_is_told_as_unwatched() -> None:
