@@ -79,30 +79,53 @@ MAX_NODES = 200  # that a search finds by their heartbeat alone
 HELD = (Phase.HELD, Phase.LATE, Phase.UNTIMED)  # whose holder's death is felt
 
 
+def is_held(tracked: Tracked) -> bool:
+    """Whether the named holder holds it now: of an expired Lease it is only the last one."""
+    return tracked.phase in HELD
+
+
 class HolderSummary(msgspec.Struct, kw_only=True, gc=False):
-    """A host or an identity: what it holds now, what it held before, and its own heartbeat."""
+    """A host or an identity: what names it, what it held before, and its own heartbeat."""
 
     name: str
     identities: dict[str, None]
-    holds: list[Tracked]
+    named_by: list[Tracked]
     ended: list[EndedTerms]
     heartbeat: Tracked | None = None
-    pods_hold: list[Tracked] = []  # of a node: what the Pods hold that are known to run there
+    # Of a node: the Leases that name Pods which are known to run there.
+    pods_named_by: list[Tracked] = []
     pods_ended: list[EndedTerms] = []  # in the same Leases
 
     @property
+    def all_named_by(self) -> tuple[Tracked, ...]:
+        return (*self.named_by, *self.pods_named_by)
+
+    @property
+    def holds(self) -> list[Tracked]:
+        return list(filter(is_held, self.named_by))
+
+    @property
+    def pods_hold(self) -> list[Tracked]:
+        return list(filter(is_held, self.pods_named_by))
+
+    @property
+    def last_held(self) -> list[Tracked]:
+        """The expired Leases that still name it or one of its Pods."""
+        return [tracked for tracked in self.all_named_by if not is_held(tracked)]
+
+    @property
     def takes_down(self) -> int:
-        """How many Leases lose a valid holder with it."""
-        return sum(tracked.phase in HELD for tracked in (*self.holds, *self.pods_hold))
+        """How many Leases it holds now: they lose a valid holder with it."""
+        return sum(map(is_held, self.all_named_by))
 
     @property
     def holds_now(self) -> bool:
-        return bool(self.holds or self.pods_hold)
+        return any(map(is_held, self.all_named_by))
 
     @property
     def terms(self) -> int:
         ended = sum(ended.terms for ended in (*self.ended, *self.pods_ended))
-        return ended + len(self.holds) + len(self.pods_hold)
+        return ended + len(self.all_named_by)
 
 
 class Figures(msgspec.Struct, frozen=True, kw_only=True):
@@ -213,7 +236,7 @@ class Holdings:
         heartbeat = heartbeat_of(self._store, named)
         if found is None and heartbeat is not None:
             found = HolderSummary(
-                name=named, identities={named: None}, holds=[], ended=[], heartbeat=heartbeat
+                name=named, identities={named: None}, named_by=[], ended=[], heartbeat=heartbeat
             )
         return found, grouped.figures.held
 
@@ -232,9 +255,9 @@ class Holdings:
         for name, all_held in self._on_nodes(pods).items():
             mine = [one for one in all_held if one.kind in (wanted.kinds or KINDS)]
             if mine and name not in holders and wanted.group == HOST:
-                holders[name] = HolderSummary(name=name, identities={}, holds=[], ended=[])
+                holders[name] = HolderSummary(name=name, identities={}, named_by=[], ended=[])
             if mine and name in holders:
-                holders[name].pods_hold = mine
+                holders[name].pods_named_by = mine
                 holders[name].pods_ended = [
                     before for one in mine for before in ended.get((one.key, one.holder), ())
                 ]
@@ -243,7 +266,7 @@ class Holdings:
         return _Grouped(holders, _figures(self._store, holders, held, past, wanted), past.since)
 
     def beside(self, tracked: Tracked, pods: HolderPods) -> list[Tracked]:
-        """What else the host of a Lease's holder holds now, of a node also what the Pods hold that
+        """What else names the host of a Lease's holder, of a node also what names the Pods that
         are known to run there; its own heartbeat last.
         """
         host = _host_in(tracked) if tracked.holder else None
@@ -255,7 +278,7 @@ class Holdings:
         return [other for other in found if other.key != tracked.key]
 
     def held_on(self, host: str) -> list[Tracked]:
-        """What a host holds now, without its heartbeat."""
+        """The Leases that name a host, without its heartbeat: it last held the expired ones."""
         return self._hosts.get("by host", self._by_host).get(host, [])
 
     def pods_read(self, pods: HolderPods, now: datetime) -> PodsRead:
@@ -365,14 +388,14 @@ def _grouped(held: Sequence[Tracked], past: Past, wanted: HolderFilter) -> dict[
         name = of(identity)
         one = holders.get(name)
         if one is None:
-            one = holders[name] = HolderSummary(name=name, identities={}, holds=[], ended=[])
+            one = holders[name] = HolderSummary(name=name, identities={}, named_by=[], ended=[])
         one.identities[identity] = None
         return one
 
     kinds = wanted.kinds or KINDS
     for tracked in held:
         if tracked.kind in kinds and tracked.holder is not None:
-            holder(tracked.holder).holds.append(tracked)
+            holder(tracked.holder).named_by.append(tracked)
     for ended in past.ended:
         if ended.kind in kinds:
             holder(ended.holder).ended.append(ended)
@@ -388,7 +411,7 @@ def _figures(
 ) -> Figures:
     kinds = wanted.kinds or KINDS
     present = [holder for holder in holders.values() if holder.holds_now]
-    valid = [tracked for tracked in held if tracked.kind in kinds and tracked.phase in HELD]
+    valid = [tracked for tracked in held if tracked.kind in kinds and is_held(tracked)]
     others = {(ended.key, host_of(ended.holder)) for ended in past.ended}
     hosts = {(tracked.key, host_of(tracked.holder or "")) for tracked in valid}
     changed = {key for key, _ in others - hosts}
@@ -418,7 +441,7 @@ def _nodes(
     for tracked in store.of_namespace(NODE_LEASES):
         name = tracked.key.name
         if text in name and tracked.kind is Kind.HEARTBEAT and name not in known:
-            alone = HolderSummary(name=name, identities={name: None}, holds=[], ended=[])
+            alone = HolderSummary(name=name, identities={name: None}, named_by=[], ended=[])
             alone.heartbeat = tracked
             found.append(alone)
             if len(found) == MAX_NODES:
@@ -433,12 +456,12 @@ def _wants(holder: HolderSummary, wanted: HolderFilter, grouped: _Grouped) -> bo
 
 
 def _text(holder: HolderSummary) -> str:
-    names = (str(tracked.key) for tracked in (*holder.holds, *holder.pods_hold))
+    names = (str(tracked.key) for tracked in holder.all_named_by)
     return "\n".join((holder.name, *holder.identities, *names)).lower()
 
 
 _ORDERS: dict[str, Callable[[HolderSummary], tuple[object, ...]]] = {
-    DOWN: lambda holder: (-holder.takes_down, -len(holder.holds), -holder.terms, holder.name),
+    DOWN: lambda holder: (-holder.takes_down, -len(holder.named_by), -holder.terms, holder.name),
     NAME: lambda holder: (holder.name,),
     TERMS: lambda holder: (-holder.terms, holder.name),
 }

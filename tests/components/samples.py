@@ -472,18 +472,18 @@ def _holder_rows(cluster: str, now: datetime) -> list[Any]:
     identities = {PROCESS: None, "cp-1_a4c123b1-612d-4d27-92d1-371c17149d43": None}
     ended = [EndedTerms("cp-3", KEY, Kind.ELECTION, 4)]
     holders = [
-        HolderSummary(name="cp-1", identities=identities, holds=[held] * 12, ended=ended),
+        HolderSummary(name="cp-1", identities=identities, named_by=[held] * 12, ended=ended),
         HolderSummary(
             name="cp-2",
             identities={"cp-2": None},
-            holds=[other],
+            named_by=[other],
             ended=[],
             heartbeat=expired,
-            pods_hold=[late],
+            pods_named_by=[late],
         ),
-        HolderSummary(name=POD, identities={POD: None}, holds=[late], ended=[]),
-        HolderSummary(name=OTHER_POD, identities={OTHER_POD: None}, holds=[expired], ended=[]),
-        HolderSummary(name="cp-3", identities={"cp-3": None}, holds=[], ended=ended),
+        HolderSummary(name=POD, identities={POD: None}, named_by=[late], ended=[]),
+        HolderSummary(name=OTHER_POD, identities={OTHER_POD: None}, named_by=[expired], ended=[]),
+        HolderSummary(name="cp-3", identities={"cp-3": None}, named_by=[], ended=ended),
     ]
     lives = {KEY: _pasts(now)[0].life}
     scale = Scale(now - DAY, now)

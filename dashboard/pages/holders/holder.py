@@ -62,10 +62,7 @@ class Asked(msgspec.Struct, frozen=True):
     def keys(self) -> list[ObjectName]:
         """The Leases that it holds or held: those that lose a holder with it first."""
         holder = self.holder
-        now = sorted(
-            (*holder.holds, *holder.pods_hold),
-            key=lambda one: (one.phase not in holdings.HELD, one.key),
-        )
+        now = sorted(holder.all_named_by, key=lambda one: (not holdings.is_held(one), one.key))
         keys = [one.key for one in now] + sorted({one.key for one in holder.ended})
         return list(dict.fromkeys(keys))
 
@@ -146,7 +143,6 @@ def _page(asked: Asked) -> dict[str, Any]:
 
 def _kpis(row: dict[str, Any], asked: Asked) -> Iterator[Kpi]:
     holder, lasting = asked.holder, asked.wanted.range
-    held = (*holder.holds, *holder.pods_hold)
     yield Kpi(
         label="Lose their holder with it",
         value=((thousands(holder.takes_down), ""),),
@@ -155,10 +151,8 @@ def _kpis(row: dict[str, Any], asked: Asked) -> Iterator[Kpi]:
     )
     yield Kpi(
         label="Holds now",
-        value=((thousands(len(held)), ""),),
-        detail=counted(len(holder.identities), "identity", "identities")
-        if holder.identities
-        else "by its Pods",
+        value=((thousands(holder.takes_down), ""),),
+        detail=_held_how(holder),
         url=row["more_url"],
     )
     yield Kpi(
@@ -178,6 +172,14 @@ def _kpis(row: dict[str, Any], asked: Asked) -> Iterator[Kpi]:
         )
 
 
+def _held_how(holder: holdings.HolderSummary) -> str:
+    if holder.last_held:
+        return f"last held {counted(len(holder.last_held), 'expired Lease')}"
+    if holder.identities:
+        return counted(len(holder.identities), "identity", "identities")
+    return "by its Pods"
+
+
 def _leases(
     asked: Asked,
     keys: Sequence[ObjectName],
@@ -187,8 +189,8 @@ def _leases(
 ) -> Iterator[dict[str, Any]]:
     """Each Lease with the terms that this holder had in it, or one of its Pods has."""
     cluster, store = asked.cluster.name, asked.cluster.store
-    by_pods = {one.key for one in asked.holder.pods_hold}
-    mine = {one.key for one in asked.holder.holds} | by_pods
+    by_pods = {one.key for one in asked.holder.pods_named_by}
+    mine = {one.key for one in asked.holder.named_by} | by_pods
     for key in keys:
         tracked = store.get(key)
         life = lives.get(key)
@@ -228,8 +230,8 @@ async def holder_place(request: HttpRequest, cluster: str, host: str) -> HttpRes
         return refusal
     watched = request.cluster = find_cluster(cluster)  # type: ignore[attr-defined]
     asked = await sync_to_async(_asked)(watched, host, HolderStretch(range=LONGEST))
-    beat, held = asked.holder.heartbeat, asked.holder.holds
-    lease = beat or next(iter(held), None)
+    beat, named_by = asked.holder.heartbeat, asked.holder.named_by
+    lease = beat or next(iter(named_by), None)
     key = lease.key if lease is not None else asked.keys[0]
     identity = next(iter(asked.holder.identities), asked.holder.name)
     place = await watched.pods.place_of(key, identity, is_node=beat is not None, within=SECONDS)

@@ -64,6 +64,10 @@ def holder_item(
             _held_item(cluster, tracked, now) | {"holder": tracked.holder}
             for tracked in holder.pods_hold
         ],
+        "last_held": [
+            _held_item(cluster, tracked, now) | {"holder": tracked.holder}
+            for tracked in holder.last_held
+        ],
     }
 
 
@@ -91,8 +95,10 @@ def drawn_leases(page: Iterable[holdings.HolderSummary]) -> list[ObjectName]:
     """The Leases whose terms are needed to draw these holders."""
     keys: dict[ObjectName, None] = {}
     for holder in page:
-        now = (*holder.holds, *holder.pods_hold)
-        own = [*(tracked.key for tracked in now), *(ended.key for ended in holder.ended)]
+        own = [
+            *(tracked.key for tracked in holder.all_named_by),
+            *(ended.key for ended in holder.ended),
+        ]
         keys.update(dict.fromkeys(list(dict.fromkeys(own))[:LANES]))
     return list(keys)
 
@@ -137,7 +143,7 @@ def _terms(
     now: datetime,
 ) -> dict[str, list[tuple[datetime, datetime]]]:
     """The terms of each holder; of a node also those of its Pods in what they hold now."""
-    nodes = {(one.key, one.holder): node.name for node in page for one in node.pods_hold}
+    nodes = {(one.key, one.holder): node.name for node in page for one in node.pods_named_by}
     found: dict[str, list[tuple[datetime, datetime]]] = {}
     for key, life in lives.items():
         for term in life.terms:
@@ -161,10 +167,9 @@ def _row(
     identities = [name for name in list(holder.identities)[:IDENTITIES] if name != holder.name]
     said, phase = _said(holder, wanted.group, now)
     drawn = spells(terms, scale)
-    holds = sorted(
-        (*holder.holds, *holder.pods_hold), key=lambda one: (one.phase in holdings.HELD, one.key)
-    )
-    most = POD_CHIPS if holder.pods_hold else CHIPS
+    holds = sorted((*holder.holds, *holder.pods_hold), key=lambda one: one.key)
+    last_held = sorted(holder.last_held, key=lambda one: one.key)
+    most = POD_CHIPS if holder.pods_named_by else CHIPS
     which = {"holder": names.holder_parameter(holder.name)}
     # History finds whole identities, or parts of them.
     found_by = which if wanted.group == holdings.IDENTITY else {"q": names.part_of(holder.name)}
@@ -181,7 +186,8 @@ def _row(
         "takes_down": holder.takes_down,
         "share": percent(holder.takes_down, held) if holder.takes_down else "",
         "chips": tuple(_chip(cluster, one) for one in holds[:most]),
-        "more": max(0, len(holds) - most),
+        "last_held": tuple(_chip(cluster, one) for one in last_held[:most]),
+        "more": max(0, len(holds) - most) + max(0, len(last_held) - most),
         "more_url": f"{reverse('leases', args=[cluster])}?{urlencode(which)}",
         "timeline_url": f"{reverse('timeline', args=[cluster])}?{urlencode(time | which)}",
         "history_url": f"{reverse('history', args=[cluster])}?{urlencode(time | found_by)}",
@@ -202,10 +208,10 @@ def _said(holder: holdings.HolderSummary, group: str, now: datetime) -> tuple[st
         if heartbeat.phase is Phase.LATE:
             return "node, heartbeat late", "late"
         return "node, heartbeat in time", ""
-    late = [one for one in holder.holds if one.phase is Phase.LATE]
+    late = [one for one in holder.named_by if one.phase is Phase.LATE]
     if late:
         return f"renewing {counted(len(late), 'Lease')} late", "late"
-    expired = [one for one in holder.holds if one.phase is Phase.EXPIRED]
+    expired = [one for one in holder.named_by if one.phase is Phase.EXPIRED]
     if expired:
         return f"still named by {counted(len(expired), 'expired Lease')}", "expired"
     if group == holdings.IDENTITY and holdings.host_of(holder.name) != holder.name:
@@ -215,13 +221,14 @@ def _said(holder: holdings.HolderSummary, group: str, now: datetime) -> tuple[st
 
 def _chip(cluster: str, tracked: Tracked) -> dict[str, str | names.ShownName]:
     plain = tracked.phase in (Phase.HELD, Phase.UNTIMED)
+    by = "held" if holdings.is_held(tracked) else "last held"
     return {
         "name": tracked.key.name,
         "shown": names.shown_name(cluster, tracked.key),
         "url": lease_url(cluster, tracked.key),
         "phase": "" if plain else tracked.phase.value,
         "title": f"{tracked.key}, {tracked.kind.value}, {tracked.phase.value}, "
-        f"held by {names.shown_holder(tracked.holder or '')}",
+        f"{by} by {names.shown_holder(tracked.holder or '')}",
     }
 
 

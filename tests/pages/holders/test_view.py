@@ -144,9 +144,9 @@ def test_what_the_pods_of_a_node_hold_goes_down_with_it(store, board, operator):
     assert [held["name"] for held in found["cp-2"]["holds"]] == ["cloud"]
     (by_pod,) = found["cp-2"]["pods_hold"]
     assert (by_pod["namespace"], by_pod["name"], by_pod["holder"]) == ("keda", "operator", POD)
-    # What it holds is listed, though it expired; and a node that holds nothing by its own name.
-    assert found["worker-1"]["takes_down"] == 0
-    assert [held["name"] for held in found["worker-1"]["pods_hold"]] == ["gone"]
+    # What it last held is listed; and a node that holds nothing by its own name.
+    assert (found["worker-1"]["takes_down"], found["worker-1"]["pods_hold"]) == (0, [])
+    assert [held["name"] for held in found["worker-1"]["last_held"]] == ["gone"]
     response = operator.get("/c/a/holders/")
     assert holders(response) == ["cp-1", "cp-2", POD, "cp-3", "worker-1"]
     shown = text_of(response)
@@ -157,7 +157,7 @@ def test_what_the_pods_of_a_node_hold_goes_down_with_it(store, board, operator):
         r"The cluster was asked for the Pods of 2 holders, first at [\d:]+; of 2 it told the node"
     )
     assert re.search(asked, shown)
-    assert "1 node holds nothing but its own heartbeat." in shown
+    assert "2 nodes hold nothing but their own heartbeat." in shown
     assert 'id="ask-pods"' not in response.content.decode()
     assert holders(operator.get("/c/a/holders/?q=worker-1")) == ["worker-1"]
     assert holders(operator.get("/c/a/holders/?kind=lock")) == []
@@ -208,7 +208,24 @@ async def test_the_page_asks_for_pods_within_bounds_and_says_why_they_cannot_be_
 def test_an_expired_lease_does_not_go_down_with_whom_it_still_names(store, operator):
     found = items(operator)
     assert found["cp-3"]["takes_down"] == 0
-    assert [held["phase"] for held in found["cp-3"]["holds"]] == ["expired"]
+    assert [held["phase"] for held in found["cp-3"]["last_held"]] == ["expired"]
+
+
+def test_the_last_holder_of_an_expired_lease_holds_nothing_now_everywhere(store, operator):
+    assert holders(operator.get("/c/a/holders/?holds=now")) == ["cp-1", "cp-2", POD]
+    response = operator.get("/c/a/holders/?holds=past")
+    assert holders(response) == ["cp-3"]
+    assert "0 Leases holds nothing now last held gone" in text_of(response)
+    assert "Holders now 3 of 4 seen" in text_of(response)
+    shown = text_of(operator.get("/c/a/holders/cp-3/"))
+    assert "Lose their holder with it 0" in shown
+    assert "Holds now 0 last held 1 expired Lease" in shown
+    for item in (
+        items(operator)["cp-3"],
+        operator.get("/c/a/holders/cp-3/?format=json").json(),
+    ):
+        assert item["holds"] == []
+        assert [held["name"] for held in item["last_held"]] == ["gone"]
 
 
 def test_heartbeats_are_folded_into_one_line(store, operator):
@@ -236,9 +253,9 @@ def test_past_holders_of_the_range_are_listed(store, operator):
     remember(ChangeType.TAKEN_OVER, minutes_ago=30, holder="cp-1_abc", previous_holder="cp-9")
     remember(ChangeType.RELEASED, minutes_ago=90, previous_holder="cp-8")
     response = operator.get("/c/a/holders/?holds=past&range=1h")
-    assert holders(response) == ["cp-9"]
+    assert holders(response) == ["cp-3", "cp-9"]
     assert "holds nothing now" in text_of(response)
-    assert set(holders(operator.get("/c/a/holders/?holds=past&sort=name"))) == {"cp-9"} | {"cp-8"}
+    assert holders(operator.get("/c/a/holders/?holds=past&sort=name")) == ["cp-3", "cp-8", "cp-9"]
     assert "cp-9" not in holders(operator.get("/c/a/holders/?holds=now"))
 
 
@@ -284,7 +301,7 @@ def test_the_json_of_a_holder_is_the_contract(store, operator):
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", since)
     assert item == {
         "cluster": "a", "holder": POD, "identities": [POD], "takes_down": 1, "share": 0.25,
-        "terms": 1, "heartbeat": None, "pods_hold": [],
+        "terms": 1, "heartbeat": None, "pods_hold": [], "last_held": [],
         "holds": [
             {"namespace": "keda", "name": "operator", "kind": "election", "phase": "held"},
         ],
