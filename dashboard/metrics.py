@@ -252,7 +252,7 @@ def _counted(clusters: Iterable[WatchedCluster]) -> Iterator[Metric]:
         ),
         (
             "near_misses",
-            "Renewals that came within a third of running out.",
+            "Near misses of elections since the start; the page lists those of the last hour.",
             [(n, t.near_misses) for n, t in totals],
         ),
     ):

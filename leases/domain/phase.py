@@ -135,6 +135,18 @@ def late_after(known: KnownLease) -> float | None:
     return None if duration is None else DEADLINE_SHARE * duration
 
 
+def is_near_miss(known: KnownLease, seconds: float) -> bool:
+    """Whether a renewal of an election was overdue, so long after the one before, and came within
+    a third of running out. Every page, count and metric of near misses goes by this.
+    """
+    late, duration = late_after(known), known.lasts_seconds
+    if known.kind is not Kind.ELECTION or known.holder is None:
+        return False
+    if trusted_cadence(known) is None or late is None or duration is None:
+        return False
+    return max(late, DEADLINE_SHARE * duration) <= seconds < duration
+
+
 def phase_of(known: KnownLease, now: datetime) -> Phase:
     """Return the phase at `now`: vacant, untimed, expired, late or held."""
     if known.holder is None:

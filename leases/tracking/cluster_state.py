@@ -188,7 +188,8 @@ class ClusterState:
         self.overrides = Overrides()
         self.skipping = Skipping(self.rows, self.deadlines, self._arm)
         self.silences = Silences()
-        self.step = partial(Step, self.silences, LateRenewals(), self.rows.elections)
+        self.late_renewals = LateRenewals()
+        self.step = partial(Step, self.silences, self.late_renewals, self.rows.elections)
         self._deaths: dict[ObjectName, Death] = {}  # the last of each name
         self._deleted_kinds = DeletedKinds()
 
@@ -397,6 +398,7 @@ class ClusterState:
         by = jump.by
         self.blind_times.clock_jumped(jump)
         self.silences.clock_jumped(jump)
+        self.late_renewals.clock_jumped(jump)
         self._deaths = {
             key: Death(moved(one.at, by), moved(one.lost_at, by))
             for key, one in self._deaths.items()

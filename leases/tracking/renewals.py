@@ -15,7 +15,7 @@ import msgspec
 from leases.domain.cause.clue import LateRenewal, LateWriter, OverdueInterval, Silence
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
-from leases.domain.phase import DEADLINE_SHARE, samples
+from leases.domain.phase import is_near_miss, samples
 from leases.domain.steady_clock import Jump, moved
 from leases.tracking.tracked_lease import Tracked
 
@@ -149,11 +149,12 @@ class _Ring:
 MAX_LATE_LEASES = 10_000
 KEPT = 12  # of one Lease
 KEPT_LATE = 256  # of all Leases
+KEPT_NEAR = 10_000  # near misses of all Leases
 LATELY = timedelta(minutes=3)
 
 
 class LateRenewals:
-    """The last overdue renewals of each Lease that had any lately."""
+    """The last overdue renewals of each Lease that had any lately, and the last near misses."""
 
     def __init__(self) -> None:
         # Not deques: one has room for 64, and most Leases had one or two.
@@ -161,6 +162,7 @@ class LateRenewals:
         # Of all Leases: thousands of heartbeats do not push out the elections.
         self._newest: deque[LateWriter] = deque(maxlen=KEPT_LATE)
         self._hearts: deque[LateWriter] = deque(maxlen=KEPT_LATE)
+        self._near: deque[LateRenewal] = deque(maxlen=KEPT_NEAR)
 
     def of(self, key: ObjectName) -> tuple[OverdueInterval, ...]:
         """Return the last overdue renewals of one Lease, oldest first."""
@@ -173,8 +175,16 @@ class LateRenewals:
                 newest.popleft()
         return (*self._hearts, *self._newest)
 
+    def near_misses(self, since: datetime) -> list[LateRenewal]:
+        """Return the near misses since then, oldest first. Any thread may ask."""
+        return [one for one in list(self._near) if one.at >= since]
+
+    def clock_jumped(self, jump: Jump) -> None:
+        near = [msgspec.structs.replace(one, at=moved(one.at, jump.by)) for one in self._near]
+        self._near = deque(near, KEPT_NEAR)
+
     def note(self, known: Tracked, at: datetime) -> LateRenewal | None:
-        """Add a renewal of the late state `known`. Returns it if it nearly came too late."""
+        """Add a renewal of the late state `known`. Returns it if it is a near miss."""
         seconds = (at - known.observed_at).total_seconds()
         earlier = self._of.pop(known.key, ())
         if len(self._of) >= MAX_LATE_LEASES:
@@ -184,9 +194,11 @@ class LateRenewals:
         if holder is not None:
             newest = self._hearts if known.kind is Kind.HEARTBEAT else self._newest
             newest.append(LateWriter(known.key, holder, at, seconds, known.kind))
-        if duration is None or holder is None or seconds < DEADLINE_SHARE * duration:
+        if duration is None or holder is None or not is_near_miss(known, seconds):
             return None
-        return LateRenewal(known.key, at, seconds, duration, holder)
+        near = LateRenewal(known.key, at, seconds, duration, holder)
+        self._near.append(near)
+        return near
 
 
 SHORTEST = timedelta(seconds=1)

@@ -62,6 +62,7 @@ class Store:
         self.of_namespace, self.namespaces = self._rows.of_namespace, self._rows.namespaces
         self.counts, self.excused = self._rows.counts, self._rows.excused
         self.silences = self._ledger.silences
+        self.near_misses = self._ledger.late_renewals.near_misses
         self.marks: Marks = self._ledger.overrides.marks  # the Leases that may be vacant
         self.around = self._rows.around
         self.lost, self.resumed = self._blind_times.lost, self._blind_times.resumed

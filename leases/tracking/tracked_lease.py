@@ -208,7 +208,7 @@ class Update(msgspec.Struct, frozen=True, kw_only=True):
     seq: int
     changes: tuple[Change, ...] = ()
     clues: tuple[Clue, ...] = ()  # one for each change
-    late: tuple[LateRenewal, ...] = ()  # renewals that nearly came too late
+    late: tuple[LateRenewal, ...] = ()  # near misses
     redraw: tuple[ObjectName, ...] = ()  # rows whose phase, holder, kind or configuration changed
     renewed: tuple[ObjectName, ...] = ()  # rows that were only renewed, once per renewal
     removed: tuple[ObjectName, ...] = ()

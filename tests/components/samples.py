@@ -262,7 +262,7 @@ def incident_samples(cluster: str, now: datetime) -> dict[str, Any]:
     ]
     miss = NearMiss(
         key=KEY, holder="cp-1", at=intervals[0].since, seconds=13.2, duration=15, cadence=2.0,
-        intervals=tuple(intervals),
+        times=1, intervals=tuple(intervals),
     )  # fmt: skip
     return {
         "incident_lines": [incident_line(one, now) for one in found],

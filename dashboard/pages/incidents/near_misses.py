@@ -21,6 +21,7 @@ from dashboard.parts.key_figures import Calm
 from dashboard.parts.lease_row import lease_url
 from dashboard.parts.names import HolderView, ShownName, holder_view, shown_name
 from dashboard.watched_cluster import WatchedCluster
+from leases.domain.cause.clue import LateRenewal
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.phase import DEADLINE_SHARE, Phase
@@ -29,7 +30,6 @@ from leases.tracking.renewals import SLOT, SLOTS, LongestInterval
 from leases.tracking.tracked_lease import Tracked
 from leases.wire.microtime import format_microtime, microtime_or_none
 
-OVERDUE = 2.0  # times the cadence: see the phase `late`; some Leases are always renewed late
 HOUR = timedelta(seconds=SLOT * SLOTS)
 BARS = 24
 WIDTH, HEIGHT, LIMIT = 96, 24, 2.0  # of the bars, in pixels; the duration is drawn at LIMIT
@@ -47,13 +47,14 @@ class Bar(msgspec.Struct, frozen=True):
 
 
 class NearMiss(msgspec.Struct, frozen=True, kw_only=True):
-    """The longest interval of a Lease in the last hour that did not quite reach its duration."""
+    """The near misses of a Lease in the last hour: how many, and that closest to running out."""
 
     key: ObjectName
-    holder: str | None
-    at: datetime  # when it was renewed at last, to SLOT
+    holder: str
+    at: datetime
     seconds: float
     duration: int
+    times: int
     cadence: float | None
     intervals: tuple[LongestInterval, ...]
 
@@ -78,12 +79,8 @@ class NearMissLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def near_misses(watched: WatchedCluster, now: datetime) -> list[NearMiss]:
-    """All near misses of the last hour, the closest to running out first."""
+    """The Leases with near misses in the last hour, the closest to running out first."""
     return _found.get(watched, lambda: _look(watched, now))
-
-
-def near_intervals(miss: NearMiss) -> list[LongestInterval]:
-    return [one for one in miss.intervals if _is_near(one.seconds, miss.duration)]
 
 
 def near_miss_line(cluster: str, miss: NearMiss, now: datetime) -> NearMissLine:
@@ -98,7 +95,7 @@ def near_miss_line(cluster: str, miss: NearMiss, now: datetime) -> NearMissLine:
         left=_tenths(miss.left),
         moment=when(miss.at, now),
         cadence=_tenths(miss.cadence) if miss.cadence is not None else "",
-        times=len(near_intervals(miss)),
+        times=miss.times,
         bars=tuple(_bars(miss, now)),
         says=f"Longest interval: {longest}. The Lease runs out at {lasts}.",
     )
@@ -141,6 +138,7 @@ def near_miss_item(cluster: str, miss: NearMiss) -> dict[str, Any]:
         "seconds": round(miss.seconds, 3),
         "duration_seconds": miss.duration,
         "left_seconds": round(miss.left, 3),
+        "times": miss.times,
         "cadence_seconds": miss.cadence,
         "intervals": [
             {"at": format_microtime(one.since), "seconds": round(one.seconds, 3)}
@@ -151,30 +149,30 @@ def near_miss_item(cluster: str, miss: NearMiss) -> dict[str, Any]:
 
 def _look(watched: WatchedCluster, now: datetime) -> list[NearMiss]:
     since = watched.as_of(now) - HOUR
-    elections = watched.store.select((Kind.ELECTION,), tuple(Phase))
-    found = [miss for lease in elections if (miss := _miss_of(watched, lease, since)) is not None]
+    by_lease: dict[ObjectName, list[LateRenewal]] = {}
+    for one in watched.store.near_misses(since):
+        by_lease.setdefault(one.key, []).append(one)
+    found = [
+        _of_lease(watched, lease, some, since)
+        for key, some in by_lease.items()
+        if (lease := watched.store.get(key)) is not None
+    ]
     return sorted(found, key=lambda miss: (miss.left / miss.duration, miss.key))
 
 
-def _miss_of(watched: WatchedCluster, lease: Tracked, since: datetime) -> NearMiss | None:
-    duration = lease.lasts_seconds
-    if not duration or watched.renewals.longest(lease.key) < DEADLINE_SHARE * duration:
-        return None
-    intervals = tuple(one for one in watched.renewals.of(lease) if one.since >= since)
-    cadence = lease.cadence_seconds
-    overdue = OVERDUE * cadence if cadence is not None else 0.0
-    near = [one for one in intervals if _is_near(one.seconds, duration) and one.seconds > overdue]
-    if not near:
-        return None
-    worst = max(near, key=lambda one: one.seconds)
+def _of_lease(
+    watched: WatchedCluster, lease: Tracked, some: Sequence[LateRenewal], since: datetime
+) -> NearMiss:
+    worst = min(some, key=lambda one: 1 - one.seconds / one.duration_seconds)
     return NearMiss(
         key=lease.key,
-        holder=lease.holder,
-        at=worst.since,
+        holder=worst.holder,
+        at=worst.at,
         seconds=worst.seconds,
-        duration=duration,
-        cadence=cadence,
-        intervals=intervals,
+        duration=worst.duration_seconds,
+        times=len(some),
+        cadence=lease.cadence_seconds,
+        intervals=tuple(one for one in watched.renewals.of(lease) if one.since >= since),
     )
 
 
@@ -184,10 +182,6 @@ def _is_tight(watched: WatchedCluster, lease: Tracked, since: datetime) -> bool:
     if watched.renewals.longest(lease.key) < limit:
         return False
     return any(one.seconds >= limit for one in watched.renewals.of(lease) if one.since >= since)
-
-
-def _is_near(interval: float, duration: int) -> bool:
-    return DEADLINE_SHARE * duration <= interval < duration
 
 
 def _bars(miss: NearMiss, now: datetime) -> Iterable[Bar]:

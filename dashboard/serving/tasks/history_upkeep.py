@@ -12,7 +12,6 @@ from typing import Any
 
 from django.db import DatabaseError, connection
 
-from dashboard.pages.incidents.near_misses import near_intervals, near_misses
 from dashboard.serving.tasks.clock_watch import ClockWatch
 from dashboard.watched_cluster import WatchedCluster
 from leases.domain.figures import DAY, DEFAULT_ABANDONED_AFTER, Period, first_day
@@ -41,12 +40,14 @@ from leases.history.reliability import (
     step_of,
     sums_by_namespace,
 )
+from leases.tracking.store import Store
 
 logger = logging.getLogger(__name__)
 
 MIN_SECONDS, MAX_SECONDS = 60.0, 600.0  # from one count to the next
 SHARE = 100  # times the length of a count is the wait until the next
 PAUSE = 0.02  # seconds between two writes, in which changes are written
+HOUR = timedelta(hours=1)
 
 Look = Callable[..., Awaitable[Any]]
 Trusted = Callable[[], Awaitable[bool]]
@@ -110,7 +111,7 @@ class ReliabilityTotals:
 
     async def _count_cluster(self, cluster: str, now: datetime, look: Look) -> None:
         if cluster in self._clusters:
-            counts = _near_misses(self._clusters[cluster], now)
+            counts = near_miss_counts(self._clusters[cluster].store, now)
             await self._write(save_near_misses, cluster, counts)
         day, today = await look(next_day, cluster), now.date()
         if day is None:
@@ -153,13 +154,9 @@ def _kind_now(watched: WatchedCluster | None, key: ObjectName) -> Kind | None:
     return None if tracked is None else tracked.kind
 
 
-def _near_misses(watched: WatchedCluster, now: datetime) -> Counter[tuple[datetime, ObjectName]]:
+def near_miss_counts(store: Store, now: datetime) -> Counter[tuple[datetime, ObjectName]]:
     """Count the near misses of the last hour by step and Lease."""
-    return Counter(
-        (step_of(interval.since), miss.key)
-        for miss in near_misses(watched, now)
-        for interval in near_intervals(miss)
-    )
+    return Counter((step_of(one.at), one.key) for one in store.near_misses(now - HOUR))
 
 
 def _let_go() -> None:

@@ -17,10 +17,13 @@ from dashboard.pages.incidents.near_misses import (
     near_misses,
     none_near,
 )
+from dashboard.serving.tasks.history_upkeep import near_miss_counts
 from leases.domain.lease import ObjectName
+from leases.domain.steady_clock import Jump
 from leases.domain.watched_times import Connection, ConnectionState
 from leases.wire.watch_decoding import Applied, Listed
 from tests.support.board import a_lease
+from tests.support.metrics import samples
 
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 
@@ -50,7 +53,10 @@ def renew(watched, lengths: dict[str, Sequence[float]]) -> list[NearMiss]:
     for number, (at, name) in enumerate(sorted(events), 2):
         lease = a_lease(keys[name], version=str(number), now=at)
         spec = msgspec.structs.replace(lease.spec, acquire_time=first - timedelta(hours=1))
-        watched.store.apply(Applied(type(lease)(lease.metadata, spec)), at)
+        watched.store.turn(at)
+        update = watched.store.apply(Applied(type(lease)(lease.metadata, spec)), at)
+        if update is not None:
+            watched.counters.count(update)
         tracked = watched.store.get(keys[name])
         watched.renewals.look([tracked])
     return near_misses(watched, NOW)
@@ -74,6 +80,32 @@ def test_the_closest_to_running_out_comes_first(watched):
     ]
     assert (found[0].holder, found[0].duration, round(found[0].left, 3)) == ("cp-1", 15, 1.0)
     assert found[0].at <= NOW - timedelta(seconds=2) < found[0].at + timedelta(seconds=10)
+
+
+def test_the_page_json_the_metric_and_the_totals_of_days_count_the_same(watched):
+    """A habit, a loss and a lock are no near misses; two of one Lease within seconds are two."""
+    found = renew(
+        watched,
+        {
+            "twice": (*USUAL, 11.0, 14.0),
+            "once": (*USUAL, 13.0, *USUAL, 14.0, *USUAL),
+            "habit": (14.0,) * 6,
+            "lost": (*USUAL, 16.0, 2.0),
+            "new": (2.0, 11.0, 2.0),
+            "lock-tfstate-x": (*USUAL, 14.0, 2.0),
+        },
+    )
+    times = {miss.key.name: near_miss_item("a", miss)["times"] for miss in found}
+    assert times == {"twice": 2, "once": 2}
+    assert samples()["leaseboard_near_misses_total", "a"] == 4
+    assert near_miss_counts(watched.store, NOW).total() == 4
+
+
+def test_a_near_miss_stays_as_long_ago_after_the_wall_clock_was_set(watched):
+    (miss,) = renew(watched, {"close": (*USUAL, 14.0, 2.0)})
+    watched.store.clock_jumped(Jump(NOW, NOW + timedelta(days=1)))
+    (moved,) = watched.store.near_misses(NOW)
+    assert moved.at == miss.at + timedelta(days=1)
 
 
 def test_one_that_is_always_renewed_late_is_none(watched):
