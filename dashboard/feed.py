@@ -145,11 +145,11 @@ class ExplainableChanges:
         """
         found: dict[tuple[ObjectName, str], Change] = {}
         for incident in incidents:
-            for one in incident.members:
+            for one, cause in incident.causes.items():
                 change = self._kept.get((one.lease, one.identity))
                 if change is None:
                     continue
-                known = msgspec.structs.replace(change, cause=incident.cause, incident=incident.id)
+                known = msgspec.structs.replace(change, cause=cause, incident=incident.id)
                 given_up = incident.settled and incident.cause is Cause.UNKNOWN
                 if known != change or given_up:  # then nobody looks for the cause any more
                     self._kept[one.lease, one.identity] = found[one.lease, one.identity] = known

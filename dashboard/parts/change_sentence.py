@@ -26,7 +26,13 @@ from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.steady_clock import plus
 from leases.history import find_changes
-from leases.history.audit_trail import AuditFilter, matching, writes_behind, writes_of
+from leases.history.audit_trail import (
+    AuditFilter,
+    matching,
+    may_be_by_form,
+    writes_behind,
+    writes_of,
+)
 from leases.history.database import AWAY, from_stored, reach
 from leases.models import Edit
 
@@ -375,9 +381,9 @@ def written_by(row: Edit) -> WrittenBy:
     return WrittenBy(row.username, url, shortened(visible(from_stored(row.reason)), MAX_REASON))
 
 
-def author_of(changes: Sequence[Change], user: User) -> WrittenBy | None:
+def author_of(incident: Incident, changes: Sequence[Change], user: User) -> WrittenBy | None:
     """Return who began an incident of these changes through a form, if anybody did."""
-    if not changes or not _may_read(user):
+    if not changes or not may_be_by_form(incident) or not _may_read(user):
         return None
     writes = writes_of(changes[:MAX_SEARCHED])
     row = next((writes[change] for change in changes if change in writes), None)

@@ -108,6 +108,8 @@ class Incident(msgspec.Struct, frozen=True, kw_only=True):
     evidence: tuple[Evidence, ...] = ()
     without: tuple[Source, ...] = ()  # what could not be read: it is missing from the evidence
     members: tuple[Member, ...] = ()
+    # Of the members that have a cause of their own, as a person's write after a crash.
+    own_causes: tuple[tuple[Member, Cause], ...] = ()
     unlisted: Unlisted | None = None  # beside `leases` and `members`
     standing: Standing = Standing.UNPLANNED
     settled: bool = False  # later evidence no longer changes the cause
@@ -121,6 +123,11 @@ class Incident(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def change_count(self) -> int:
         return len(self.members) + (0 if self.unlisted is None else self.unlisted.changes)
+
+    @property
+    def causes(self) -> dict[Member, Cause]:
+        """The cause of each member."""
+        return dict.fromkeys(self.members, self.cause) | dict(self.own_causes)
 
     @property
     def planned(self) -> bool:

@@ -93,6 +93,28 @@ def writes_of(changes: Iterable[Change]) -> dict[Change, Edit]:
     return found
 
 
+NAMES = 500  # of one query
+
+
+def deleted_here(deletions: Iterable[Change]) -> set[Change]:
+    """Return those of these deletions of one cluster that a form of ours asked for.
+
+    The row of a deletion may still be open when the watch tells of it.
+    """
+    wanted = list(deletions)
+    asked: set[str] = set()
+    for first in range(0, len(wanted), NAMES):
+        some = wanted[first : first + NAMES]
+        rows = Edit.objects.filter(
+            cluster__in={change.cluster for change in some},
+            name__in={change.name for change in some},
+            outcome__in=("done", Edit.INTENDED),
+            request__verb="delete",
+        )
+        asked.update(row.get("uid", "") for row in rows.values_list("request", flat=True))
+    return {change for change in wanted if change.uid in asked}
+
+
 _SHAPES: dict[str, type] = {
     "before": dict, "after": dict, "request": dict, "answer": dict, "changes": list,
 }  # fmt: skip
@@ -137,7 +159,7 @@ def writes_behind(incidents: Sequence[Incident]) -> dict[str, Edit]:
 
     Lists have no changes of an incident: its first Lease and the moment find the row.
     """
-    mine = [one for one in incidents if one.writer == FORM_WRITER or _may_be_deletion(one)]
+    mine = [one for one in incidents if may_be_by_form(one)]
     if not mine:
         return {}
     began = [one.began for one in mine]
@@ -161,9 +183,10 @@ def writes_behind(incidents: Sequence[Incident]) -> dict[str, Edit]:
     return found
 
 
-def _may_be_deletion(incident: Incident) -> bool:
-    """A deletion leaves no field manager."""
-    return incident.writer is None and incident.cause in (Cause.BY_HAND, Cause.DELETED)
+def may_be_by_form(incident: Incident) -> bool:
+    """Whether a form of ours may have begun it: a deletion leaves no field manager."""
+    deletion = incident.writer is None and incident.cause in (Cause.BY_HAND, Cause.DELETED)
+    return incident.writer == FORM_WRITER or deletion
 
 
 MAX_LEASES = 20  # of one incident

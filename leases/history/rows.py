@@ -138,7 +138,8 @@ _encode = msgspec.json.Encoder().encode
 story_of = msgspec.json.Decoder(Story).decode  # of a row's column
 _evidence = msgspec.json.Decoder(tuple[Evidence, ...]).decode
 _sources = msgspec.json.Decoder(tuple[Source, ...]).decode
-_members = msgspec.json.Decoder(tuple[tuple[str, str, str], ...]).decode
+# Each with the names of its Lease, its identity, and its own cause if it has one.
+_members = msgspec.json.Decoder(tuple[tuple[str, ...], ...]).decode
 _unlisted = msgspec.json.Decoder(Unlisted).decode
 _texts = msgspec.json.Decoder(tuple[str, ...]).decode
 
@@ -160,6 +161,7 @@ def incident_values(
     )
     over = incident.settled and incident.ended is not None
     members = () if over else incident.members
+    own = {member: (cause.value,) for member, cause in incident.own_causes}
     return {
         "cluster": incident.cluster,
         "incident": incident.id,
@@ -183,7 +185,9 @@ def incident_values(
         "holders": as_text([*holders]),
         "evidence": as_text(incident.evidence),
         "without": as_text(incident.without),
-        "members": as_text([(*_names(one.lease), one.identity) for one in members]),
+        "members": as_text(
+            [(*_names(one.lease), one.identity, *own.get(one, ())) for one in members]
+        ),
         "unlisted": "" if incident.unlisted is None else as_text(incident.unlisted),
         "story": as_text(story),
     }
@@ -194,6 +198,10 @@ def to_incident(row: IncidentRecord, *, members: bool = False) -> Incident:
     _check_text(
         f"{row.sentence}{row.leases}{row.hosts}{row.holders}{row.writer}{row.evidence}{row.without}"
     )
+    named = {
+        Member(ObjectName(namespace, name), identity): own
+        for namespace, name, identity, *own in (_members(row.members) if members else ())
+    }
     return Incident(
         id=row.incident,
         cluster=row.cluster,
@@ -209,12 +217,8 @@ def to_incident(row: IncidentRecord, *, members: bool = False) -> Incident:
         unheld_since=row.unheld_since,
         evidence=_evidence(row.evidence),
         without=_sources(row.without),
-        members=tuple(
-            Member(ObjectName(namespace, name), identity)
-            for namespace, name, identity in _members(row.members)
-        )
-        if members
-        else (),
+        members=tuple(named),
+        own_causes=tuple((member, Cause(own[0])) for member, own in named.items() if own),
         unlisted=_unlisted(row.unlisted) if row.unlisted else None,
         standing=Standing(row.standing),
         settled=row.settled,

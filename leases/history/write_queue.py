@@ -93,8 +93,9 @@ class IncidentQueue:
             self._known[incident.id] = incident
             self._own[incident.id] = None
             self._sweep(incident, None)
-            for member in unmarked.intersection(incident.members):
-                self._marks[member] = CauseMark(member, incident.cause, incident.id)
+            causes = incident.causes
+            for member in unmarked & causes.keys():
+                self._marks[member] = CauseMark(member, causes[member], incident.id)
 
     def add(self, reviewed: Reviewed) -> None:
         incident = reviewed.incident
@@ -123,11 +124,10 @@ class IncidentQueue:
 
     def _mark(self, incident: Incident, known: Incident | None) -> None:
         """Mark the changes whose cause or incident is not known yet."""
-        same = known is not None and known.cause is incident.cause
-        marked = frozenset(known.members) if known is not None and same else frozenset[Member]()
-        for member in incident.members:
-            if member not in marked:
-                self._marks[member] = CauseMark(member, incident.cause, incident.id)
+        marked = {} if known is None else known.causes
+        for member, cause in incident.causes.items():
+            if marked.get(member) is not cause:
+                self._marks[member] = CauseMark(member, cause, incident.id)
 
     def _sweep(self, incident: Incident, known: Incident | None) -> None:
         """Mark the changes that are not listed: those that are new, all where the cause is new."""

@@ -11,11 +11,13 @@ from pathlib import Path
 
 import pytest
 from asgiref.sync import sync_to_async
+from django.contrib.auth.models import User
 from django.db import connections
 
 from dashboard.config import ClusterSpec
 from dashboard.management.commands import serve
 from dashboard.serving.runtime import Options, Runtime
+from leases.domain.change import ChangeType
 from leases.domain.incident import Cause
 from leases.domain.lease import ObjectName
 from leases.domain.steady_clock import Jump
@@ -23,6 +25,7 @@ from leases.domain.watched_times import ConnectionState, Missing
 from leases.history.watched_spans import STOOD_STILL
 from leases.kube.backoff import Backoff
 from leases.kube.cluster_source import ClusterSource, SourceKind
+from leases.models import Edit
 from leases.tracking.tracked_lease import Update
 from leases.tracking.tracker import Progress, Tracker
 from leases.wire.microtime import format_microtime
@@ -138,6 +141,36 @@ async def test_what_a_person_wrote_is_known_after_a_start(
         (incident,) = incidents.going_on()
         assert incident.cause is Cause.BY_HAND
         assert "; nobody renewed it, so it ran out" in incident.sentence
+
+
+async def test_a_deletion_through_a_form_is_known_to_be_made_by_a_person(
+    running: Runtime,
+) -> None:
+    cluster = running.clusters["a"]
+    await until(lambda: cluster.store.connection.state is ConnectionState.LIVE)
+    spec = {"holderIdentity": "x", "leaseDurationSeconds": 1}
+    spec["renewTime"] = format_microtime(running.clock.now())
+    for name in ("by-form", "by-kubectl"):
+        await cluster.writer.create(
+            {"metadata": {"name": name, "namespace": "default"}, "spec": spec}
+        )
+    going_on = running.incidents["a"].going_on
+    await until(lambda: sum(len(one.leases) for one in going_on()) == 2)
+    uid = cluster.store.get(ObjectName("default", "by-form")).lease.uid
+    await sync_to_async(Edit.objects.create)(
+        user=await sync_to_async(User.objects.create)(username="olivia"), username="olivia",
+        at=running.clock.now(), cluster="a", namespace="default", name="by-form",
+        action="lease.delete", before={}, after={}, request={"verb": "delete", "uid": uid},
+    )  # fmt: skip
+    for name in ("by-form", "by-kubectl"):
+        await cluster.writer.delete(ObjectName("default", name))
+
+    def causes() -> dict[str, Cause]:
+        _, found = running.feeds["a"].newest_first()
+        gone = [one for one in found if one.change is ChangeType.DELETED and one.cause]
+        return {one.name: one.cause for one in gone}
+
+    await until(lambda: causes() == {"by-form": Cause.BY_HAND, "by-kubectl": Cause.DELETED})
 
 
 async def test_every_room_hears_that_the_clock_was_set(running: Runtime) -> None:

@@ -256,7 +256,7 @@ def _page(
     context: dict[str, Any] = story_context(stored, shown, request.cluster.as_of(now), now)
     place = stored.incident.cluster, stored.incident.id
     context |= {
-        "author": author_of(stored.story, request.user),
+        "author": author_of(stored.incident, stored.story, request.user),
         "notes": notes,
         "form": form,
         "sent": messages_of(*place),

@@ -12,14 +12,19 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 
+from django.db import DatabaseError
+from msgspec.structs import replace
+
 from dashboard.live.publisher import ClusterHub
 from dashboard.watched_cluster import WatchedCluster
 from leases.domain.cause.casebook import Casebook
 from leases.domain.cause.clue import Clue
 from leases.domain.cause.facts import Fact, Question
+from leases.domain.change import ChangeType
 from leases.domain.figures import Span
 from leases.domain.incident import Cause, Incident, Standing
 from leases.domain.kind import Kind
+from leases.history.audit_trail import deleted_here
 from leases.history.find_incidents import (
     losses_of,
     open_incidents,
@@ -200,11 +205,24 @@ class Incidents:
                 self._casebook.missed(update.missed)
             if update.connection is not None:
                 self._casebook.watch(update.connection, update.now)
-            for clue in update.clues:
+            for clue in await self._with_forms(update.clues):
                 self._note(clue)
                 read += 1
                 if read % CLUES_AT_ONCE == 0:
                     await asyncio.sleep(0)
+
+    async def _with_forms(self, clues: Sequence[Clue]) -> Sequence[Clue]:
+        """Tell which Leases a form of ours deleted: a deletion leaves no field manager."""
+        changes = [one.change for one in clues]
+        gone = [one for one in changes if one.change is ChangeType.DELETED and not one.inferred]
+        if not gone:
+            return clues
+        try:
+            here = await self._recorder.in_thread(partial(deleted_here, gone))
+        except DatabaseError as error:
+            logger.warning("%s: the audit trail cannot be read: %s", self._cluster.name, error)
+            return clues
+        return [replace(one, by_person=True) if one.change in here else one for one in clues]
 
     def _note(self, clue: Clue) -> None:
         try:

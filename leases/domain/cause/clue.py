@@ -14,7 +14,7 @@ import msgspec
 
 from leases.domain.change import Change, ChangeType, Managers, identity, owner_of
 from leases.domain.holder_identity import split_holder
-from leases.domain.incident import Member
+from leases.domain.incident import Cause, Member
 from leases.domain.kind import Kind
 from leases.domain.lease import Lease, ObjectName
 from leases.domain.phase import EMPTY, median, samples
@@ -60,6 +60,10 @@ class Silence(msgspec.Struct, frozen=True, gc=False):
         return (self.until - self.since).total_seconds()
 
 
+# Controllers delete these Leases once their node or process is gone.
+_CLEANED_UP = (Kind.HEARTBEAT, Kind.IDENTITY)
+
+
 class Put(msgspec.Struct, frozen=True, gc=False):
     """A person wrote a holder into a Lease, or made a Lease that has one."""
 
@@ -88,6 +92,7 @@ class Clue(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     usual_writer: str | None = None  # who wrote its last acquisition, if the casebook knows
     put: Put | None = None  # where a person wrote its holder and nobody renewed it
     last_renewal: datetime | None = None  # where an edit of the duration came after it
+    by_person: bool = False  # a person wrote it, with a program for people or a form of ours
     stored_as: str = ""  # the change's key, where it was read from history
 
     @property
@@ -102,6 +107,15 @@ class Clue(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     @property
     def member(self) -> Member:
         return Member(self.key, self.identity)
+
+    @property
+    def own_cause(self) -> Cause | None:
+        """Its cause, whatever began the incident that it belongs to; None: that of the incident."""
+        if self.by_person:
+            return Cause.BY_HAND
+        change = self.change
+        gone = change.change is ChangeType.DELETED and not change.inferred
+        return Cause.DELETED if gone and change.kind not in _CLEANED_UP else None
 
     @property
     def cadence_seconds(self) -> float | None:
@@ -279,7 +293,12 @@ class Episode:
         """Keep what is told of it, not what it was judged by: that is most of its memory."""
         self.rests = True
         self.clues = [
-            Clue(change=one.change, observed_at=one.observed_at, stored_as=one.stored_as)
+            Clue(
+                change=one.change,
+                observed_at=one.observed_at,
+                by_person=one.by_person,
+                stored_as=one.stored_as,
+            )
             for one in self.clues
         ]
         self.first = self.clues[0]
@@ -466,13 +485,16 @@ class UsualWriters:
         if usual is not None:
             clue = msgspec.structs.replace(clue, usual_writer=usual)
         clue = self._of_persons(clue)
+        foreign = foreign_writer(clue)
+        if foreign is not None and is_human_writer(foreign) and not change.inferred:
+            clue = msgspec.structs.replace(clue, by_person=True)
         writer = change.writer
         if (
             writer is not None
             and change.change is not ChangeType.RECONFIGURED
             and change.kind is not Kind.HEARTBEAT
             and not is_human_writer(writer)
-            and foreign_writer(clue) is None
+            and foreign is None
         ):
             remember(self._writers, key, writer)
         return clue

@@ -156,6 +156,9 @@ class GoingOn:
         self._members[number].add(member)
         gap = self._worst_gap(incident, change)
         incident = _replace(incident, members=(*incident.members, member), worst_gap_seconds=gap)
+        if clue.own_cause is not None:
+            own = (*incident.own_causes, (member, clue.own_cause))
+            incident = _replace(incident, own_causes=own)
         if number not in self._cut:
             incident = _retold(incident, clue)
         if change.change in ENDS or change.change is ChangeType.DELETED:
@@ -267,7 +270,8 @@ def _retold(incident: Incident, clue: Clue) -> Incident:
     if incident.standing is Standing.PLANNED and _took_long(clue):
         incident = _replace(incident, standing=Standing.OVERRAN)
     winner = contender(clue.change.holder)
-    if incident.cause is Cause.CRASH and winner is not None and winner.host in incident.hosts:
+    came_back = winner is not None and winner.host in incident.hosts and not clue.by_person
+    if incident.cause is Cause.CRASH and came_back:
         sentence = f"{incident.sentence}; it was started anew"
         incident = _replace(incident, cause=Cause.RESTART_IN_PLACE, sentence=sentence)
     return incident

@@ -47,6 +47,7 @@ from leases.domain.incident import (
     Confidence,
     Evidence,
     Incident,
+    Member,
     Source,
     Standing,
     Unlisted,
@@ -348,10 +349,17 @@ def incident_of(
         evidence=tuple(dict.fromkeys(evidence))[:MAX_EVIDENCE],
         without=without,
         members=tuple(clue.member for clue in clues),
+        own_causes=_own_causes(episodes),
         unlisted=unlisted,
         standing=standing_of(group, now),
         settled=settled,
     )
+
+
+def _own_causes(episodes: Iterable[Episode]) -> tuple[tuple[Member, Cause], ...]:
+    """Return the causes of what was written later, to Leases that were lost already."""
+    later = (clue for one in episodes for clue in one.all_clues if clue is not one.first)
+    return tuple((clue.member, own) for clue in later if (own := clue.own_cause) is not None)
 
 
 def _without_holder(

@@ -23,13 +23,14 @@ OLD_TOO = "app-6bcjktn59v-z7xkd"
 NEW = "app-5f7d8cc4b9-x2x4k"
 
 
-def _clues(first: Lease, *writes: tuple[float, Lease | None]) -> list[Clue]:
+def _clues(first: Lease, *writes: tuple[float, Lease | Deleted | None]) -> list[Clue]:
     store = Store("c")
     store.replace(Listed((first,), "1"), NOON)
     found: list[Clue] = []
     for seconds, written in writes:
         at = after(seconds)
-        update = store.turn(at) if written is None else store.follow([Applied(written)], at)
+        event = Applied(written) if isinstance(written, Lease) else written
+        update = store.turn(at) if event is None else store.follow([event], at)
         found += update.clues if update is not None else ()
     return found
 
@@ -162,6 +163,64 @@ def test_who_renews_a_lease_does_not_edit_it_by_hand(usual: str, writer: str, ca
     (incident,) = _incidents(book)
     assert incident.cause == cause
     assert incident.writer == (writer if cause is Cause.BY_HAND else None)
+
+
+LATE = (40, 300)  # while its loss may still be judged anew, and long after
+
+
+@pytest.mark.parametrize("at", LATE)
+@pytest.mark.parametrize(
+    ("writer", "cause"),
+    [
+        ("leaseboard", Cause.BY_HAND),
+        ("kubectl-edit", Cause.BY_HAND),
+        ("controller", Cause.CRASH),
+    ],
+)
+def test_what_a_person_writes_after_a_crash_has_a_cause_of_its_own(
+    writer: str, cause: Cause, at: float
+) -> None:
+    taken = lease(OLD_TOO, renewed=at + 9, acquired=at + 9, transitions=1, version=4)
+    found = _clues(
+        lease(OLD, duration=20),
+        (2, lease(OLD, renewed=2, duration=20, version=2)),
+        (25, None),
+        (at, lease("", renewed=2, duration=20, version=3)),
+        (at + 9, taken),
+    )
+    times = frozenset({"spec.renewTime", "spec.acquireTime"})
+    managers = (
+        FieldManager("controller", "Update", NOON, times),
+        FieldManager(writer, "Update", NOON, frozenset({"spec.holderIdentity"})),
+    )
+    expired, released, acquired = found
+    released = replace(released, change=replace(released.change, writer=writer), managers=managers)
+    assert _causes(expired, released, acquired) == {
+        "expired": Cause.CRASH, "released": cause, "acquired": Cause.CRASH,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("at", LATE)
+def test_a_form_that_deletes_an_expired_lease_leaves_the_expiry_its_crash(at: float) -> None:
+    renewed = (2, lease(OLD, renewed=2, duration=20, version=2))
+    expired, gone = _clues(
+        lease(OLD, duration=20), renewed, (25, None), (at, Deleted(lease(OLD, version=3)))
+    )
+    here = replace(gone, by_person=True)
+    assert _causes(expired, here) == {"expired": Cause.CRASH, "deleted": Cause.BY_HAND}
+    if at == LATE[1]:  # nothing tells who deleted it, but its crash did not
+        assert _causes(expired, gone) == {"expired": Cause.CRASH, "deleted": Cause.DELETED}
+
+
+def _causes(*found: Clue) -> dict[str, Cause]:
+    """The cause of each of these changes at the end."""
+    book, causes, left = Casebook("c"), {}, list(found)
+    for step in range(600):
+        while left and left[0].change.observed_at <= after(step):
+            book.note(left.pop(0))
+        for one in book.review(after(step)):
+            causes |= one.causes
+    return {clue.change.change.value: causes[clue.member] for clue in found}
 
 
 def test_a_pod_that_ran_all_the_time_was_cut_off_once_its_node_is_known_to_live() -> None:

@@ -202,6 +202,23 @@ async def test_replicas_that_begin_an_incident_with_different_changes_keep_one_r
     assert {one.incident.id for one in found} == {"one", "four"}
 
 
+async def test_a_change_keeps_a_cause_of_its_own_when_that_of_its_incident_is_known_better():
+    own = ((member_of(CHANGES[2]), Cause.BY_HAND),)
+    told = msgspec.structs.replace(OPEN, own_causes=own)
+    one = a_recorder()
+    one.record(cluster="a", changes=CHANGES)
+    one.record_incidents("a", [Reviewed(told, T0)])
+    await one.flush()
+    assert await in_thread(lambda: open_incidents("a")) == [told]
+    expected = [Cause.NODE_DOWN, Cause.BY_HAND, Cause.NODE_DOWN, Cause.NODE_DOWN]
+    assert [cause for cause, _ in await in_thread(causes)] == expected
+    one.record_incidents("a", [Reviewed(msgspec.structs.replace(told, cause=Cause.DRAIN), T0)])
+    await one.flush()
+    await one.in_thread(let_go)
+    expected = [Cause.DRAIN, Cause.BY_HAND, Cause.DRAIN, Cause.DRAIN]
+    assert [cause for cause, _ in await in_thread(causes)] == expected
+
+
 def test_only_what_is_new_is_marked_again_and_large_incidents_go_in_parts(monkeypatch):
     monkeypatch.setattr(write_queue, "MARKS_PER_WRITE", 3)
     queue = IncidentQueue("a")

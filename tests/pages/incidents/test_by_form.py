@@ -61,6 +61,14 @@ def test_the_history_names_the_person_and_not_the_holder(released, operator):
     assert "was released by cp-1" not in said
 
 
+def test_an_incident_that_a_form_did_not_begin_names_nobody(store, released, operator):
+    crash = {"cause": Cause.CRASH, "sentence": "cp-1 stopped renewing"}
+    store_incident(incident_with(RELEASED, id="crash", **crash))
+    said = words(operator.get("/c/a/incidents/crash/"))
+    assert "cp-1 stopped renewing" in said
+    assert "olivia" not in said
+
+
 def test_a_deletion_through_a_form_was_made_here_by_a_person(store, db, operator):
     gone = a_change(
         0, change=ChangeType.DELETED, holder=None, previous_holder="cp-1", uid="gone", writer=None,

@@ -130,7 +130,7 @@ def deleted(scene: Scene) -> Verdict | None:
         return None
     # By their order: both may have come in one read, which gives them one moment.
     again = next((c for c in clues if c.change.change is ChangeType.CREATED), None)
-    if gone is not episode.first and again is not None and episode.opening in _GAPS:
+    if gone is not episode.first and episode.opening in _GAPS and (again or gone.by_person):
         return None
     at = gone.change.at
     sentence = f"{scene.lease} was deleted {_when(gone.change, again)}"
