@@ -184,9 +184,11 @@ def attention(
 ) -> list[Attention]:
     """Lines for the incidents that go on, each for all of its Leases; for the other Leases in
     trouble, for those that flap (most changes first), and for what the last changes (oldest first)
-    show. A late Lease that flaps has one line.
+    show. A late Lease that flaps has one line; abandoned Leases have `abandoned_line` alone.
     """
+    tracked = list(tracked)
     going_on = [one for one in going_on if one.shown]  # what was planned asks for nothing
+    going_on = _awaited(going_on, tracked)
     going_on = _beside(going_on, flapping, troubled := list(_troubled(tracked, now)))
     covered = {key for incident in going_on for key in incident.leases}
     crowds = [one.unlisted for one in going_on if one.unlisted is not None]
@@ -209,6 +211,20 @@ def attention(
         lines.append(_nameless(cluster, nameless_at, now))
     lines += _of_groups(cluster, groups, now, care)
     return sorted(lines, key=lambda line: (line.rank, line.since or 0.0))
+
+
+def _awaited(going_on: Iterable[Incident], tracked: Iterable[Tracked]) -> list[Incident]:
+    """Leave out the incidents that only abandoned Leases keep going on."""
+    lost = [lease for lease in tracked if lease.phase is not Phase.LATE]
+    abandoned = {lease.key for lease in lost if lease.abandoned}
+    waits = {lease.key for lease in lost} - abandoned
+    return [
+        one
+        for one in going_on
+        if one.unlisted is not None
+        or abandoned.isdisjoint(one.leases)
+        or not waits.isdisjoint(one.leases)
+    ]
 
 
 def _beside(

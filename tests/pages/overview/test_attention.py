@@ -106,6 +106,15 @@ def test_a_heartbeat_flaps_by_expiring():
     assert (line.why[0].text, line.amount) == ("Expired 7 times in 30 min.", "7 expiries")
 
 
+def test_an_abandoned_lease_is_told_once_and_its_incident_asks_for_nothing():
+    left = tracked("left", phase=Phase.EXPIRED, age=9000, abandoned=True)
+    back, lost = tracked("back"), tracked("lost", phase=Phase.EXPIRED, age=100)
+    assert lines(left, going_on=[open_incident(left.key)]) == []
+    assert lines(left, going_on=[open_incident(left.key, back.key)]) == []
+    (line,) = lines(left, lost, going_on=[open_incident(left.key, lost.key)])
+    assert line.why[0].text == "2 Leases, 1 of them without a holder now."
+
+
 def test_what_flaps_stands_above_what_is_late_and_below_what_expired():
     found = lines(
         tracked("node-1", phase=Phase.LATE, age=38, duration=40, kind=Kind.HEARTBEAT),
