@@ -92,7 +92,7 @@ def _samples(cluster: WatchedCluster, tracked: Tracked, now: datetime) -> Iterat
             0,
             f'{PREFIX}holder_info{{{labels},holder="{_escaped(shortened(holder, MAX_HOLDER))}"}} 1',
         )
-        age = (now - tracked.observed_at).total_seconds()
+        age = (now - tracked.renewed_at).total_seconds()
         yield 1, f"{PREFIX}seconds_since_renewal{{{labels}}} {age:.3f}"
     if spec.lease_duration_seconds is not None:
         yield 2, f"{PREFIX}duration_seconds{{{labels}}} {spec.lease_duration_seconds}"

@@ -26,6 +26,7 @@ from dashboard.parts.write_access import WriteAccess, may_write
 from dashboard.watched_cluster import WatchedCluster
 from leases.actions.audit import AlreadySent, sent_before
 from leases.actions.write_lease import MAX_RETRIES, DryRun, Moved, dry_run, write_lease
+from leases.domain.change import duration_edited
 from leases.domain.edit import Kept, term_of
 from leases.domain.lease import Lease, ObjectName
 from leases.domain.phase import EMPTY, phase_of
@@ -87,10 +88,14 @@ def as_read(tracked: Tracked, current: Lease, now: datetime) -> Tracked:
     """The Lease as it was just read. A holder, time or duration that moved was observed now."""
     if tracked.lease.resource_version == current.resource_version:
         return tracked
-    observed_at = tracked.observed_at if renewal_of(tracked.lease) == renewal_of(current) else now
+    observed_at, renewed_at = tracked.observed_at, tracked.lasting.renewed_at
+    if renewal_of(tracked.lease) != renewal_of(current):
+        edited = duration_edited(tracked.lease, current)
+        observed_at, renewed_at = now, tracked.renewed_at if edited else None
     read = tracked.replace(
         lease=current,
         observed_at=observed_at,
+        renewed_at=renewed_at,
         estimated=True,
         renewals_seen=0,
         intervals=EMPTY,

@@ -23,7 +23,11 @@ from leases.domain.phase import DEADLINE_SHARE, Phase, trusted_cadence
 from leases.tracking.tracked_lease import Tracked
 
 USUAL_DURATION = 15  # client-go's default
-RENEWING = {"acquireTime", "renewTime", "leaseDurationSeconds"}  # a write of these is a renewal
+RENEWING = {
+    "acquireTime",
+    "renewTime",
+    "leaseDurationSeconds",
+}  # contenders count anew from a write of these
 RETRY_SECONDS = 2.0  # client-go's default retry period
 KUBELET_SECONDS = 10.0  # the kubelet renews every quarter of 40 s
 ALIVE = (Phase.HELD, Phase.LATE, Phase.UNTIMED)
@@ -42,7 +46,7 @@ class _Numbers:
 
     def __init__(self, tracked: Tracked, now: datetime) -> None:
         self.holder = short(tracked.holder)
-        self.silent = max(0.0, (now - tracked.observed_at).total_seconds())
+        self.silent = max(0.0, (now - tracked.renewed_at).total_seconds())
         self.duration = tracked.lease.spec.lease_duration_seconds
         usual = self.duration or USUAL_DURATION
         self.identity, self.cadence = tracked.holder, trusted_cadence(tracked)
@@ -196,7 +200,10 @@ def _expires_between_renewals(known: _Numbers, wanted: FieldEdit) -> list[str]:
 
 def _of_times(known: _Numbers, wanted: FieldEdit) -> Iterator[str]:
     if _renews_an_expired_lease(known, wanted):
-        yield f"It counts as renewed by {known.holder}: contenders wait the whole duration again."
+        yield (
+            "Contenders wait the whole duration again, as after a renewal, though "
+            f"{known.holder} did not renew it."
+        )
     elif "renewTime" in wanted.spec:
         yield "Contenders count the whole duration anew from this write."
         if _may_still_act(known):
@@ -295,7 +302,7 @@ def of_delete(tracked: Tracked, now: datetime) -> WhatHappens:
 
 
 def _headline_of_delete(tracked: Tracked, now: datetime) -> str:
-    silent = (now - tracked.observed_at).total_seconds()
+    silent = (now - tracked.renewed_at).total_seconds()
     if tracked.phase in (Phase.HELD, Phase.UNTIMED) and not _was_renewed(tracked):
         return _never_renewed(short(tracked.holder))
     if tracked.phase in (Phase.HELD, Phase.LATE):

@@ -242,7 +242,7 @@ def cells(request: ClusterRequest, cluster: str) -> HttpResponse:
 
 
 def _renewed(one: Tracked | None, now: datetime) -> str:
-    return f"renewed {age((now - one.observed_at).total_seconds())} ago" if one else "gone"
+    return f"renewed {age((now - one.renewed_at).total_seconds())} ago" if one else "gone"
 
 
 def _grouping(request: ClusterRequest, hub: ClusterFeed) -> Grouping:

@@ -293,9 +293,9 @@ def _why(lease: Tracked, now: datetime) -> tuple[Part, ...]:
     if lease.phase is Phase.LATE:
         usual = lease.cadence_seconds
         every = f", usually every {seconds(usual)}" if usual else ""
-        return (Part(f"No renewal since {when(lease.observed_at, now)}{every}."),)
+        return (Part(f"No renewal since {when(lease.renewed_at, now)}{every}."),)
     if lease.kind is Kind.HEARTBEAT:
-        return (Part(f"The heartbeat stopped at {when(lease.observed_at, now)}."),)
+        return (Part(f"The heartbeat stopped at {when(lease.renewed_at, now)}."),)
     return (Part("Nobody validly holds it. Last held by "), holder_part(lease.holder), Part("."))
 
 
@@ -403,7 +403,7 @@ def _nameless(cluster: str, at: datetime, now: datetime) -> Attention:
 
 def _orphans(cluster: str, found: Sequence[Tracked], now: datetime) -> Attention:
     """One line for the heartbeats of missing Nodes."""
-    first = min(lease.observed_at for lease in found)
+    first = min(lease.renewed_at for lease in found)
     return Attention(
         rank=8.0,
         phase="deleted",

@@ -199,6 +199,7 @@ _SAME_HOST = {
     ChangeType.REPLACED: "{name} passed to another identity of {holder}: "
     "the one before was replaced while it still held",
 }
+_EDITED = "An edit of {what} made {name} count as held by {holder} again"
 _HEARTBEAT = {
     ChangeType.EXPIRED: "Heartbeat of {name} expired",
     ChangeType.RECOVERED: "Heartbeat of {name} recovered",
@@ -223,6 +224,8 @@ def _sentence_of(change: Change, names: dict[str, Part], *, here: bool) -> str:
         return gone + ("last held by {previous}" if held else "nobody held it")
     if here and word in _HERE:
         return _HERE[word]
+    if word is ChangeType.RECOVERED and change.fields:
+        return _EDITED
     if heartbeat and word in _HEARTBEAT:
         return _HEARTBEAT[word]
     same_host = word in _SAME_HOST and names["holder"].text == names["previous"].text

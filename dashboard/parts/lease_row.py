@@ -28,12 +28,14 @@ RING = 188.5  # circumference of the ring, r = 30
 
 class Freshness(msgspec.Struct, frozen=True):
     """`observed` is epoch seconds, `duration` and `late_after` are seconds; `left` and `tick`
-    (where late begins) are percent. `duration` is None for a Lease that cannot run out.
+    (where late begins) are percent. `age` is that of the last renewal; `duration` counts from an
+    edit of it that came `edited` seconds later. It is None for a Lease that cannot run out.
     """
 
     observed: float
     duration: float | None
     late_after: float | None
+    edited: float  # seconds after the last renewal
     age: str
     left: float
     tick: float | None
@@ -43,7 +45,7 @@ class Freshness(msgspec.Struct, frozen=True):
 
 
 def numbers(tracked: Tracked) -> list[float | None]:
-    """For a live frame: the last renewal (epoch s), the duration and when it is late (seconds)."""
+    """For a live frame: since when it lasts (epoch s), for how long, and when it is late (s)."""
     return [tracked.observed_at.timestamp(), tracked.lasts_seconds, late_after(tracked)]
 
 
@@ -60,7 +62,8 @@ def freshness(tracked: Tracked, now: datetime) -> Freshness | None:
         observed=observed or 0.0,
         duration=duration,
         late_after=late,
-        age=age(elapsed),
+        edited=(edited := (tracked.observed_at - tracked.renewed_at).total_seconds()),
+        age=age(elapsed + edited),
         left=round(left * 100, 1),
         tick=round(tick, 1) if tick is not None else None,
         ring_offset=round(RING * (1 - left), 1),

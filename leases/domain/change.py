@@ -73,6 +73,17 @@ def renewal_moved(before: Lease, after: Lease) -> bool:
     )
 
 
+def duration_edited(before: Lease, after: Lease) -> bool:
+    """Whether an edit moved observed_at, and nobody renewed: its duration alone changed."""
+    old, new = before.spec, after.spec
+    return (
+        old.lease_duration_seconds != new.lease_duration_seconds
+        and old.renew_time == new.renew_time
+        and old.acquire_time == new.acquire_time
+        and before.holder == after.holder
+    )
+
+
 def renewed_at(before: KnownLease | None, after: Lease, seen: Observation) -> datetime:
     """Return observed_at after a renewal: now, or the corrected renewTime."""
     claimed = after.spec.renew_time
@@ -163,6 +174,7 @@ class ChangeType(StrEnum):
 HOLDER_CHANGES = (ChangeType.ACQUIRED, ChangeType.TAKEN_OVER, ChangeType.REPLACED)
 # client-go adds one to leaseTransitions when somebody acquires, and at no other time.
 COUNTED_ONCE = frozenset({*HOLDER_CHANGES, ChangeType.RESTARTED})
+_DURATION = "leaseDurationSeconds"
 _END_A_GAP = COUNTED_ONCE | {ChangeType.RECOVERED}
 # A Lease that is made anew later than this after its deletion was installed anew: no gap.
 REMADE_WITHIN = timedelta(hours=1)
@@ -245,7 +257,7 @@ def ran_out(
         ChangeType.EXPIRED, cluster, lease, kind, seen, at, holder=holder, previous=holder
     )
     renewal = f"{change.renewal} {before.rewritten}" if before.rewritten else change.renewal
-    return replace(change, resource_version="", renewed_at=before.observed_at, renewal=renewal)
+    return replace(change, resource_version="", renewed_at=before.renewed_at, renewal=renewal)
 
 
 def compare(
@@ -264,6 +276,8 @@ def compare(
     """
     at, sure = written_at(before, after, seen)
     fields = reconfigured_fields(before.lease, after)
+    revives = (_DURATION,) if duration_edited(before.lease, after) else ()
+    of = {ChangeType.RECONFIGURED: fields, ChangeType.RECOVERED: revives}
     types = _types(before, after, holder, at, reconfigured=bool(fields))
     found = []
     for index, change in enumerate(types):
@@ -280,7 +294,7 @@ def compare(
                 previous=before.holder,
                 missed=missed,
                 gap_since=_gap_since(change, before, seen, missed) if sure else None,
-                fields=fields if change is ChangeType.RECONFIGURED else (),
+                fields=of.get(change, ()),
             )
         )
     return tuple(found)
@@ -436,6 +450,8 @@ def writer_of(change: Change, managers: Managers, before: Lease | None, after: L
         return None
     if change.change is ChangeType.RECONFIGURED and before is not None:
         moved = frozenset(_reconfigured(before, after))
+    elif change.fields:  # an edit of the duration, and no renewal
+        moved = frozenset(f"spec.{field}" for field in change.fields)
     else:
         moved = frozenset({_MOVED.get(change.change, "spec.holderIdentity")})
     # A removed field has no owner: then the newest entry must do.

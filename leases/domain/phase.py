@@ -56,6 +56,8 @@ class KnownLease(Protocol):
     @property
     def observed_at(self) -> datetime: ...
     @property
+    def renewed_at(self) -> datetime: ...
+    @property
     def lasts_seconds(self) -> int | None: ...
     @property
     def cadence_seconds(self) -> float | None: ...
@@ -193,8 +195,11 @@ def _clauses(known: KnownLease, phase: Phase, now: datetime) -> list[Clause]:
         return [Clause("nobody holds it")]
     spec = known.lease.spec
     age = (now - known.observed_at).total_seconds()
+    edited = (known.observed_at - known.renewed_at).total_seconds()
     clauses = [
-        Clause("renewed ", age, " ago", "up") if spec.renew_time else Clause("never renewed")
+        Clause("renewed ", age + edited, " ago", "up", -edited)
+        if spec.renew_time
+        else Clause("never renewed")
     ]
     if phase is Phase.LATE:
         cadence = trusted_cadence(known)
@@ -204,7 +209,9 @@ def _clauses(known: KnownLease, phase: Phase, now: datetime) -> list[Clause]:
     if duration is None or spec.renew_time is None:
         missing = "leaseDurationSeconds" if duration is None else "renewTime"
         return [*clauses, Clause(f"without {missing} it cannot run out")]
-    clauses.append(Clause("lasts ", duration))
+    if edited:
+        clauses.append(Clause("leaseDurationSeconds edited ", age, " ago", "up"))
+    clauses.append(Clause("lasts from then on " if edited else "lasts ", duration))
     left = duration - age
     contended = known.kind not in (Kind.HEARTBEAT, Kind.IDENTITY)  # nobody else acquires those
     if phase is not Phase.EXPIRED:

@@ -82,7 +82,7 @@ def abandonment(known: Tracked, threshold: timedelta) -> datetime | None:
         lasting.phase,
         lasting.kind,
         since=lasting.phase_since,
-        renewed_at=known.observed_at if lasting.named or known.renew_time else None,
+        renewed_at=known.renewed_at if lasting.named or known.renew_time else None,
         held_since=lasting.held_since,
         threshold=threshold,
     )
@@ -117,6 +117,7 @@ def reanchored(known: Tracked, by: timedelta) -> Tracked:
         phase_since=moved(known.phase_since, by),
         held_since=moved(known.held_since, by),
         gap_since=moved(known.gap_since, by),
+        renewed_at=moved(known.lasting.renewed_at, by),
         not_understood=_not_understood(known.lasting.not_understood, by),
     )
     return _replace(known, lasting=lasting, observed_at=moved(known.observed_at, by), lags=EMPTY)
@@ -311,6 +312,7 @@ class ClusterState:
             step.note(changes, known, lease)
             row.changed_at = max(change.at for change in changes)
         fresher = renewal_moved(known.lease, lease) and not changes
+        fresher = fresher and known.lasting.renewed_at is None  # else the page tells of an edit
         if fresher and (tracked.phase, tracked.kind) == (known.phase, known.kind):
             step.renewed.append(row.key)
         else:

@@ -14,6 +14,7 @@ from leases.domain.change import (
     appeared,
     appeared_at,
     compare,
+    duration_edited,
     ran_out,
     renewal_moved,
     renewed_at,
@@ -121,6 +122,7 @@ def next_sight(
         observed_at=observed_at,
         estimated=not seen.live if moved else known.estimated,
         rewritten=_rewritten(known.lease, lease) if moved or came else known.rewritten,
+        renewed_at=_renewed_before(known, lease) if moved or came else known.lasting.renewed_at,
         named=named,
         # The deadline judges it anew.
         abandoned=known.lasting.abandoned and not (moved or came or kind is not known.kind),
@@ -234,6 +236,10 @@ def _rewritten(before: Lease, after: Lease) -> str:
     return "" if goes_on else after.resource_version
 
 
+def _renewed_before(known: Tracked, lease: Lease) -> datetime | None:
+    return known.renewed_at if duration_edited(known.lease, lease) else None
+
+
 def _kind_evidence(lease: Lease) -> tuple[object, ...]:
     meta, spec = lease.metadata, lease.spec
     numbers = (spec.lease_duration_seconds, spec.lease_transitions)
@@ -291,7 +297,7 @@ def open_gap(tracked: Tracked) -> LeaseGap | None:
         after=ChangeType.EXPIRED if vacant_since is None else ChangeType.RELEASED,
         holder=lasting.released_by if tracked.holder is None else tracked.holder,
         ended_by=None,
-        renewed_at=tracked.observed_at if held or tracked.renew_time else None,
+        renewed_at=tracked.renewed_at if held or tracked.renew_time else None,
         vacant_since=vacant_since,
     )
     return LeaseGap(tracked.key, gap, lasting.held_since, bool(lasting.may_be_vacant))

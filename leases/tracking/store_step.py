@@ -85,7 +85,7 @@ class Step:
         """Remember a renewal if it came late, after the state `known`."""
         if known.phase not in _OVERDUE or not seen.live or after.holder != known.holder:
             return
-        if after.observed_at != seen.now or known.observed_at < seen.watched_since:
+        if after.renewed_at != seen.now or known.observed_at < seen.watched_since:
             return  # nobody watched the whole interval
         late = self._overdue.note(known, seen.now)
         if late is not None:

@@ -58,6 +58,8 @@ class Lasting(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     held_since: datetime | None = None  # start of the current term; None while nobody holds
     gap_since: datetime | None = None  # since when nobody validly holds; None while somebody does
     settled: bool = False  # the current holder has renewed at least once
+    # The last renewal observed, if an edit of the duration moved observed_at since.
+    renewed_at: datetime | None = None
     rewritten: str = ""  # resourceVersion that moved observed_at, if renewTime did not grow
     released_by: str | None = None  # the last holder, while there is none
     named: bool = False  # it named a holder before, so an empty name means nobody
@@ -127,6 +129,11 @@ class Tracked(msgspec.Struct, frozen=True, gc=False):
         lasting = self.lasting
         moments = (lasting.phase_since, lasting.held_since, lasting.gap_since)
         return max(self.observed_at, *(one for one in moments if one is not None))
+
+    @property
+    def renewed_at(self) -> datetime:
+        """When we observed the last renewal. Expiry counts from observed_at, which edits move."""
+        return self.lasting.renewed_at or self.observed_at
 
     @property
     def settled(self) -> bool:

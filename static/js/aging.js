@@ -1,5 +1,6 @@
 // Paints what ages, as of one moment, from data attributes:
-//   [data-fresh]  data-observed (epoch s) data-duration (s)   the bar and the age of the last renewal
+//   [data-fresh]  data-observed (epoch s) data-duration (s)   the bar and the age of the last renewal,
+//                which an edit of the duration is not: data-edited (s) later
 //   [data-ring]   the same                                    the countdown
 //   [data-since] [data-until]  epoch s                        "4 h 12 m"
 //   [data-as-read]                the time of day up to which everything around it is known
@@ -32,7 +33,7 @@ const set = (el, name, value) => el && el.getAttribute(name) !== value && el.set
 function paintBar(el, elapsed, duration) {
   const left = duration ? Math.min(100, Math.max(0, 100 * (1 - elapsed / duration))) : 0;
   set(el.querySelector(".left"), "width", left.toFixed(0));
-  write(el.querySelector(".age"), age(elapsed) + ("short" in el.dataset ? "" : " ago"));
+  write(el.querySelector(".age"), age(elapsed + Number(el.dataset.edited ?? 0)) + ("short" in el.dataset ? "" : " ago"));
 }
 
 function paintRing(el, elapsed, duration) {

@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import msgspec
 import pytest
 import yaml
 from django.test import Client
@@ -18,7 +19,7 @@ from dashboard.metrics import election_series
 from dashboard.serving.runtime import Runtime
 from leases.domain.cause.clue import LateRenewal
 from leases.domain.incident import Cause
-from leases.domain.lease import ObjectName
+from leases.domain.lease import Lease, ObjectName
 from leases.domain.watched_times import Connection, ConnectionState
 from leases.history.recorder import StateSource
 from leases.tracking.tracked_lease import Update
@@ -103,6 +104,20 @@ async def test_metrics_count_what_a_watch_received(board: Runtime):
     assert found["leaseboard_changes_total", "replaced", "a", "election"] == 1
     assert found["leaseboard_last_heard_timestamp_seconds", "a"] > 1.7e9
     assert ("leaseboard_seconds_behind", "b") not in found
+
+
+async def test_an_edit_of_the_duration_is_no_renewal(board: Runtime):
+    renewed = datetime.now(UTC) - timedelta(seconds=12)
+    lease, later = a_lease(now=renewed), a_lease(version="2", now=renewed)
+    edited = msgspec.structs.replace(later.spec, lease_duration_seconds=60)
+    cluster = board.clusters["a"].store
+    cluster.replace(Listed((lease,), "1"), renewed)
+    cluster.apply(Applied(Lease(later.metadata, edited)), datetime.now(UTC))
+    found = samples()
+    which = ("a", KEY.namespace, KEY.name)
+    assert 12 <= found["leaseboard_election_seconds_since_renewal", *which] < 30
+    left = found["leaseboard_election_expiry_timestamp_seconds", *which] - time.time()
+    assert 50 < left <= 60
 
 
 async def test_an_election_has_series_of_its_own(board: Runtime):

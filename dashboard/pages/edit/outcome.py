@@ -179,8 +179,8 @@ def _after_hand_over(row: Edit, since: _Since, now: datetime) -> str:
             return f"{short(one.holder)} took it after {since.after(one)}."
     if since.tracked is None or preferred:
         return f"{name} does not hold it yet, after {waited}."
-    if since.tracked.observed_at > since.at and since.tracked.holder == to:
-        renewed = age((since.tracked.observed_at - since.at).total_seconds())
+    if since.tracked.renewed_at > since.at and since.tracked.holder == to:
+        renewed = age((since.tracked.renewed_at - since.at).total_seconds())
         return f"{name} renews it: last seen {renewed} after the write."
     return f"{name} has not renewed it yet, after {waited}."
 

@@ -523,7 +523,10 @@ class UsualWriters:
     def recall(self, change: Change) -> None:
         """Remember it where a person wrote a holder, now or before the last start."""
         writer, holder = change.writer or "", change.holder
-        if holder and change.change in _HOLDS and not change.inferred and _is_of_a_person(writer):
+        edited = change.change is ChangeType.RECOVERED and change.fields
+        if edited or not holder or change.change not in _HOLDS:
+            return
+        if not change.inferred and _is_of_a_person(writer):
             created = change.change is ChangeType.CREATED
             key = ObjectName(change.namespace, change.name)
             remember(self._put, key, Put(writer, holder, change.at, created))

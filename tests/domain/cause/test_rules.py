@@ -212,6 +212,29 @@ def test_a_form_that_deletes_an_expired_lease_leaves_the_expiry_its_crash(at: fl
         assert _causes(expired, gone) == {"expired": Cause.CRASH, "deleted": Cause.DELETED}
 
 
+def test_an_edit_of_an_expired_lease_does_not_bring_its_process_back() -> None:
+    holder = "app-6bcjktn59v-q89c7_8c2e41f0-5b1d-4f0e-9a57-2d9a3c1b7e44"
+    expired, recovered, edited, again = _clues(
+        lease(holder),
+        (2, lease(holder, renewed=2, version=2)),
+        (20, None),
+        (40, lease(holder, renewed=2, duration=60, version=3)),
+        (105, None),
+    )
+    recovered, edited = (
+        replace(one, change=replace(one.change, writer="kubectl-edit"))
+        for one in (recovered, edited)
+    )
+    found = {clue.member: clue for clue in (expired, recovered, edited, again)}
+    told: dict[str, Cause] = {}
+    for one in _incidents(_book([*found.values()])):
+        told |= {found[member].change.change.value: cause for member, cause in one.causes.items()}
+        assert "went on as its holder" not in one.sentence
+    assert told == {
+        "expired": Cause.CRASH, "recovered": Cause.BY_HAND, "reconfigured": Cause.BY_HAND,
+    }  # fmt: skip
+
+
 def _causes(*found: Clue) -> dict[str, Cause]:
     """The cause of each of these changes at the end."""
     book, causes, left = Casebook("c"), {}, list(found)

@@ -156,7 +156,7 @@ def test_labels_renew_nothing():
 
 def test_an_edit_of_an_expired_lease_that_makes_others_wait_again_says_so():
     expired = tracked(phase=Phase.EXPIRED, age=60)
-    again = "It counts as renewed by cp-1: contenders wait the whole duration again."
+    again = "wait the whole duration again, as after a renewal, though cp-1 did not renew it."
     assert again in edit(expired, leaseDurationSeconds=20)
     own = "client-go writes its own duration when it acquires or renews: to keep this"
     assert own in edit(expired, leaseDurationSeconds=20)

@@ -18,7 +18,7 @@ from leases.domain.lease import ObjectName
 from leases.domain.watched_times import Connection, ConnectionState
 from leases.history import timeline_lanes
 from leases.models import WatchSpan
-from leases.wire.watch_decoding import Applied
+from leases.wire.watch_decoding import Applied, Listed
 from tests.support.board import KEY, a_lease, fill
 from tests.support.values import incident_rows
 from tests.support.values.change_rows import to_row
@@ -77,6 +77,22 @@ def text_of(response) -> str:
 def figures(response) -> dict[str, str]:
     found = re.findall(r"<dt>([^<]+)</dt><dd><b[^>]*>([^<]+)</b>", html_of(response))
     return dict(found)
+
+
+def test_an_edit_of_the_duration_is_not_shown_as_a_renewal(board, operator):
+    store, now = board.clusters["a"].store, datetime.now(UTC)
+    renewed = now - timedelta(seconds=12)
+    store.replace(Listed((a_lease(now=renewed),), "1"), renewed)
+    later = a_lease(version="2", now=renewed)
+    edited = replace(later, spec=replace(later.spec, lease_duration_seconds=60))
+    store.apply(Applied(edited), now - timedelta(seconds=2))
+    said = re.sub(
+        r"\s+", " ", unescape(re.sub(r"<[^>]+>", " ", operator.get(PATH).content.decode()))
+    )
+    assert re.search(r"Renewed 1[2-9](\.\d)? s ago; leaseDurationSeconds edited \d\.\d s ago", said)
+    assert re.search(r"Lasts from .{0,80} an edit of leaseDurationSeconds, and no renewal", said)
+    row = operator.get("/c/a/leases/").content.decode()
+    assert re.search(r'data-edited="10.0".*<span class="age">1[2-9](\.\d)? s ago', row, re.DOTALL)
 
 
 def test_the_past_is_a_list_of_terms_newest_first(store, operator):

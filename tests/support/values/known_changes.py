@@ -29,6 +29,10 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
     named: bool = True
 
     @property
+    def renewed_at(self) -> datetime:
+        return self.observed_at
+
+    @property
     def holder(self) -> str | None:
         return counted_holder(self.lease, self.kind, named=self.named)
 

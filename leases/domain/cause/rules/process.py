@@ -272,6 +272,8 @@ def came_back(scene: Scene) -> Verdict | None:
     episode = scene.episode
     loser = episode.loser
     back = next((c for c in episode.clues if c.change.change is ChangeType.RECOVERED), None)
+    if back is not None and back.change.fields:  # an edit of its duration
+        return None
     if loser is None or back is None or episode.opening is not ChangeType.EXPIRED:
         return None
     silent = (back.change.at - episode.lost_at).total_seconds()
