@@ -129,7 +129,8 @@ class _Families(Collector):
 
     def collect(self) -> Iterable[Metric]:
         clusters = list(self._runtime.clusters.values())
-        yield _leases(clusters)
+        known = [cluster for cluster in clusters if cluster.store.known]
+        yield _leases(known)
         yield self._flapping()
         yield from _counted(clusters)
         yield from _watch(clusters)
@@ -144,7 +145,7 @@ class _Families(Collector):
         yield _gauge(
             "elections_left_out",
             "Elections without series of their own, beyond LEASEBOARD_METRICS_ELECTIONS.",
-            ((cluster.name, left_out(cluster, self._elections)) for cluster in clusters),
+            ((cluster.name, left_out(cluster, self._elections)) for cluster in known),
         )
 
     def _live_clients(self) -> Metric:
@@ -163,6 +164,8 @@ class _Families(Collector):
             labels=["cluster", "kind"],
         )  # fmt: skip
         for name, feed in self._runtime.feeds.items():
+            if not feed.store.known:
+                continue
             as_of = feed.store.connection.as_of(clock.now())
             found = map(feed.store.get, feed.flappers.at(as_of))
             kinds = Counter(one.kind for one in found if one is not None)

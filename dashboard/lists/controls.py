@@ -11,13 +11,15 @@ from dashboard.lists.url_parameters import UrlState
 
 
 class Chip(msgspec.Struct, frozen=True):
-    """One choice; a live frame replaces its count under the name `live`, unless that is ""."""
+    """One choice; a live frame replaces its count under the name `live`, unless that is "".
+    `count` is None where it is not known.
+    """
 
     value: str
     label: str
     url: str
     on: bool = False
-    count: int = 0
+    count: int | None = 0
     live: str = ""
 
 

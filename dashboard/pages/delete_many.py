@@ -98,14 +98,17 @@ def choose(cluster: WatchedCluster, query: QueryDict) -> DeletionChoice | None:
 
 
 def ready_selections(cluster: WatchedCluster) -> list[dict[str, object]]:
-    """The ready selections with their numbers, for people who have not chosen yet."""
-    made = []
+    """The ready selections with their numbers, for people who have not chosen yet. Before the
+    first list these are not known.
+    """
+    known, made = cluster.store.known, list[dict[str, object]]()
     for name in READY[1:]:
         words, leases = _ready(cluster, name)
-        made.append({"query": urlencode({"ready": name}), "words": words, "number": len(leases)})
+        number = len(leases) if known else None
+        made.append({"query": urlencode({"ready": name}), "words": words, "number": number})
     expired = find(cluster.store, LeaseFilter(phases=(Phase.EXPIRED,), limit=1)).total
     query = LeaseFilter(phases=(Phase.EXPIRED,)).query()
-    made.append({"query": query, "words": "Expired", "number": expired})
+    made.append({"query": query, "words": "Expired", "number": expired if known else None})
     return made
 
 

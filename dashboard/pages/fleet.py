@@ -21,7 +21,7 @@ from dashboard.charts.bars import Span, Sparkline, sparkline, unwatched_hours
 from dashboard.feed import ClusterFeed
 from dashboard.lists.declaration import FoundRows, List
 from dashboard.lists.url_parameters import LARGEST_PAGE, LIMIT, PAGE, Parameter, UrlState
-from dashboard.parts.formatting import counted, when
+from dashboard.parts.formatting import counted, thousands, when
 from dashboard.parts.incident_line import css_of, incident_line, said_cause
 from dashboard.parts.key_figures import (
     Counts,
@@ -205,7 +205,8 @@ def strip_view(row: FleetRow) -> StripView:
     changes, unheld = map(_figure, lately_kpis(name, row.day))
     unheld = StripFigure(unheld.text, f"{unheld.label}; {unheld.title}", unheld.url, css="long")
     number, url = len(row.going_on), f"{reverse('incidents', args=[name])}?going_on=true"
-    incidents = StripFigure(f"{number:,}", "Incidents", url, "", "bad is-expired" if number else "")
+    found = thousands(number if row.known or number else None)
+    incidents = StripFigure(found, "Incidents", url, "", "bad is-expired" if number else "")
     return StripView(
         cell=cell_view(row),
         shape=_SHAPES[connection.state],
@@ -287,6 +288,7 @@ def row_item(row: FleetRow) -> dict[str, Any]:
     """A cluster as JSON says it."""
     blind = sum(span.seconds for span in row.day.watched.blind)
     phases = {phase.value: by_phase(row.counts, phase) for phase in Phase}
+    troubled = {word.replace(" ", "_"): n for word, n in row.troubled.items()}
     return {
         "cluster": row.cluster,
         "trouble": row.trouble.value,
@@ -295,10 +297,10 @@ def row_item(row: FleetRow) -> dict[str, Any]:
         "as_of": format_microtime(row.now) if row.live else microtime_or_none(row.heard_at),
         "sentence": cell_view(row).sentence,
         "incident": row.going_on[0].id if row.going_on else None,
-        "incidents": len(row.going_on),
+        "incidents": len(row.going_on) if row.known or row.going_on else None,
         "leases": _total(row.counts) if row.known else None,
         "phases": phases if row.known else None,
-        "in_trouble": {word.replace(" ", "_"): n for word, n in row.troubled.items()},
+        "in_trouble": troubled if row.known else None,
         "holder_changes": row.day.changes,
         "holder_changes_by_hour": list(row.numbers),
         "gap_seconds": round(row.day.gap_seconds, 6),

@@ -33,7 +33,7 @@ from dashboard.parts.as_of import blind_at, why_blind
 from dashboard.parts.flapping import flappers_of
 from dashboard.parts.formatting import shortened, thousands, when
 from dashboard.parts.key_figures import unwatched_by_hour
-from dashboard.parts.lease_controls import LeaseLinks, board
+from dashboard.parts.lease_controls import LeaseLinks, as_far_as, board
 from dashboard.parts.lease_row import ABANDONED, MAY_BE_VACANT, lease_url, row_view, time_since
 from dashboard.parts.names import holder_view, is_held_by, shown_name
 from dashboard.parts.write_access import ON_LIST, known_rights
@@ -324,6 +324,9 @@ class PastLeases(List[PastLeaseFilter, State]):
     def _board(self, found: FoundAsOf) -> dict[str, Any]:
         links, at = self.links, self.at
         stood = (PastPhase.HELD, PastPhase.EXPIRED, PastPhase.VACANT) if found.whole else ()
+        phases = [links.phase(Phase(one.value), found.phases.get(one, 0)) for one in stood]
+        abandoned = [links.abandoned(found.abandoned)] if found.whole else []
+        known = self.request.cluster.store.known  # else most names are missing
         return {
             "at": write_moment(at),
             "instant": at,
@@ -331,8 +334,8 @@ class PastLeases(List[PastLeaseFilter, State]):
             "wanted": self.wanted,
             "kept": links.kept("kind", "phase", "abandoned"),
             "kinds": links.kinds(),
-            "phases": [links.phase(Phase(one.value), found.phases.get(one, 0)) for one in stood],
-            "abandoned": links.abandoned(found.abandoned) if found.whole else None,
+            "phases": as_far_as(phases, known=known),
+            "abandoned": next(iter(as_far_as(abandoned, known=known)), None),
             "blind": why_blind(self.blind),
             "absent": found.absent,
             "whole": found.whole,
@@ -405,7 +408,8 @@ class PresentLeases(List[lease_filter.LeaseFilter, Tracked]):
         return {"board": self._board(self.find()) | kept}
 
     def _board(self, found: FoundRows[Tracked]) -> dict[str, Any]:
-        return board(self.links, found.more, self.request.cluster.store.namespaces())
+        store = self.request.cluster.store
+        return board(self.links, found.more, store.namespaces(), known=store.known)
 
 
 @require_safe

@@ -52,7 +52,7 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     abandoned: Attention | None
     calm: Calm
     elections: list[RowView]
-    election_total: int
+    election_total: int | None  # None: no list was read yet
     hours: HoursChart
 
 
@@ -97,7 +97,7 @@ def summary(watched: ClusterFeed, now: datetime) -> Overview:
             )
             for lease in shown[:ELECTIONS]
         ],
-        election_total=len(elections),
+        election_total=len(elections) if store.known else None,
         hours=hours_chart(numbers, now, what="Changes of holder", blind=day.watched.spans),
     )
 

@@ -91,8 +91,9 @@ def more_unwatched(seconds: float) -> str:
     return f", {age(seconds)} more not watched" if seconds >= BRIEF.total_seconds() else ""
 
 
-def thousands(number: int) -> str:
-    return f"{number:,}"
+def thousands(number: int | None) -> str:
+    """`3,000`; `?` for a number that is not known."""
+    return "?" if number is None else f"{number:,}"
 
 
 def counted(number: int, one: str, many: str | None = None) -> str:

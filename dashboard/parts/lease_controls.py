@@ -48,18 +48,21 @@ class LeaseLinks(ListLinks):
         return Chip("abandoned", "Abandoned", url, on, count, live)
 
 
-def board(links: LeaseLinks, found: FoundLeases, namespaces: Sequence[str]) -> dict[str, Any]:
-    """Make the controls."""
+def board(
+    links: LeaseLinks, found: FoundLeases, namespaces: Sequence[str], *, known: bool
+) -> dict[str, Any]:
+    """Make the controls. Without `known`, no list was read yet."""
     wanted = links.wanted
+    phases = [
+        *_phase_chips(links, found.counts),
+        _flapping_chip(links, found.flapping),
+        _abandoned_chip(links, found.abandoned),
+    ]
     return {
         "wanted": wanted,
         "namespaces": namespaces,
-        "kinds": _kind_chips(links, found),
-        "phases": [
-            *_phase_chips(links, found.counts),
-            _flapping_chip(links, found.flapping),
-            _abandoned_chip(links, found.abandoned),
-        ],
+        "kinds": as_far_as(_kind_chips(links, found), known=known),
+        "phases": as_far_as(phases, known=known),
         "heads": _heads(links),
         "ranges": _ranges(links),
         "kept": links.kept("kind", "phase", "flapping", "abandoned", "sort", "range"),
@@ -69,6 +72,11 @@ def board(links: LeaseLinks, found: FoundLeases, namespaces: Sequence[str]) -> d
         "clear_url": links.path,
         "json_url": links.url_as("json"),
     }
+
+
+def as_far_as(chips: Sequence[Chip], *, known: bool) -> list[Chip]:
+    """The choices; before the first list, a count is not known."""
+    return [one if known else msgspec.structs.replace(one, count=None) for one in chips]
 
 
 def _kind_chips(links: LeaseLinks, found: FoundLeases) -> list[Chip]:

@@ -39,7 +39,7 @@ def test_leases_are_counted_by_kind_and_phase(board: Runtime):
     found = samples()
     assert found["leaseboard_leases", "a", "election", "held"] == 1
     assert found["leaseboard_leases", "a", "election", "vacant"] == 1
-    assert found["leaseboard_leases", "b", "election", "held"] == 0
+    assert found["leaseboard_leases", "a", "election", "late"] == 0
     assert (found["leaseboard_synced", "a"], found["leaseboard_synced", "b"]) == (1, 0)
 
 
@@ -68,7 +68,14 @@ def test_leases_that_flap_are_counted_by_kind(board: Runtime):
     found = samples()
     assert found["leaseboard_leases_flapping", "a", "election"] == 1
     assert found["leaseboard_leases_flapping", "a", "heartbeat"] == 0
-    assert found["leaseboard_leases_flapping", "b", "election"] == 0
+
+
+def test_what_was_never_read_has_no_series_rather_than_zeros(board: Runtime):
+    fill(board.clusters["a"].store)
+    of = {(name, *labels) for name, *labels in samples()}
+    for family in ("leases", "leases_flapping", "elections_left_out"):
+        clusters = {one[1] for one in of if one[0] == f"leaseboard_{family}"}
+        assert clusters == {"a"}, family
 
 
 async def watched(board: Runtime, *events: object) -> None:
@@ -179,6 +186,7 @@ async def test_time_without_a_holder_counts_while_it_lasts_and_after(board: Runt
 
 def test_metrics_list_the_first_elections_and_count_the_rest(board: Runtime, settings):
     settings.LEASEBOARD = replace(settings.LEASEBOARD, metrics_elections=2)
+    fill(board.clusters["b"].store)
     fill(board.clusters["a"].store, *(a_lease(ObjectName("n", f"e-{n}")) for n in range(5)))
     found = samples()
     shown = [name[3] for name in found if name[0] == "leaseboard_election_holder_info"]

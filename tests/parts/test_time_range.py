@@ -152,6 +152,7 @@ def links(query: str, *, total: int = 120):
         window(wanted, NOW),
         now=NOW,
         counts={Kind.ELECTION: {}},
+        known=True,
         chosen=LanePage([], wanted.page, total, 0),
     )
 

@@ -22,7 +22,7 @@ from dashboard.parts.change_sentence import settled_seq
 from dashboard.parts.changes_strip import OverviewStrip, overview_of, strip_view
 from dashboard.parts.formatting import age, capitalized, span_of, when
 from dashboard.parts.incident_line import bands_by_lease, incident_summary, incidents_between
-from dashboard.parts.lease_controls import KIND_LABELS
+from dashboard.parts.lease_controls import KIND_LABELS, as_far_as
 from dashboard.parts.names import shown_holder
 from dashboard.parts.page_links import HistoryState, ranking_url, shown_time
 from leases.domain.kind import Kind
@@ -42,9 +42,10 @@ def timeline_links(
     *,
     now: datetime,
     counts: Counts,
+    known: bool,
     chosen: LanePage,
 ) -> dict[str, Any]:
-    """Make all links; `path` is the page's own."""
+    """Make all links; `path` is the page's own. Without `known`, no list was read yet."""
     links = ListLinks(path, wanted)
     sorts = {
         time_range.WORST_FIRST: "Worst first",
@@ -54,7 +55,7 @@ def timeline_links(
     views = {time_range.LANES: "Lanes", time_range.TABLE: "Table"}
     return {
         **time_range.stretch_links(links, wanted, shown, now=now),
-        "kinds": _kinds(links, wanted, counts),
+        "kinds": as_far_as(_kinds(links, wanted, counts), known=known),
         "any_holder": links.url(holder=""),
         "sorts": [links.chip(label, "sort", value) for value, label in sorts.items()],
         "views": [links.chip(label, "view", value) for value, label in views.items()],
@@ -251,6 +252,7 @@ def _around(
         shown,
         now=now,
         counts=request.cluster.store.counts(),
+        known=request.cluster.store.known,
         chosen=lanes.chosen,
     )
     return {
