@@ -89,6 +89,8 @@ def renewed_at(before: KnownLease | None, after: Lease, seen: Observation) -> da
     claimed = after.spec.renew_time
     if seen.live or claimed is None:
         return seen.now
+    if before is not None and claimed == before.lease.spec.renew_time:
+        return written_at(before, after, seen)[0]  # another field moved
     skew = None
     if before is not None and before.lease.holder == after.holder:
         skew = before.skew_seconds

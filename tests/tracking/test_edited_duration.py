@@ -93,3 +93,20 @@ def test_a_jump_of_the_clock_moves_the_last_renewal_too(store: Store) -> None:
     write(store, 22, renewed=20, duration=60)
     store.clock_jumped(Jump(after(22), after(3622)))
     assert known(store).renewed_at == after(20) + timedelta(hours=1)
+
+
+def test_an_edit_that_nobody_saw_lasts_from_when_it_was_seen_and_not_from_before(
+    store: Store,
+) -> None:
+    """renewTime does not tell when it was: nothing may run out before it was written."""
+    store.turn(after(36))
+    store.lost(after(40))
+    listed = Listed((lease(renewed=20, duration=16, version=99),), "99")
+    update = store.replace(listed, after(90))
+    assert [(one.change.value, one.at) for one in update.changes] == [
+        ("recovered", after(90)), ("reconfigured", after(90)),
+    ]  # fmt: skip
+    assert known(store).runs_out_at == after(106)
+    expired = store.turn(after(107))
+    assert expired is not None
+    assert [(one.change.value, one.at) for one in expired.changes] == [("expired", after(106))]
