@@ -115,6 +115,7 @@ def _flapping_rank(kind: Kind) -> float:
     return FLAPPING_SEVERITY + (0.0 if kind is Kind.ELECTION else 0.1)
 
 
+NAMED = 2  # Leases that an incident's line names
 _UNTROUBLED = 2.5  # behind everything that is in trouble now
 _BEFORE = 0.1  # before single Leases with the same trouble
 
@@ -155,13 +156,19 @@ def _cared(said: str) -> tuple[Part, ...]:
 
 
 def _extent(incident: Incident, bad: Sequence[Tracked]) -> str:
-    """`4 Leases, 3 of them without a holder now, 1 late`."""
+    """`4 Leases, 3 of them without a holder now, 1 late`; two or fewer are named."""
     said = [counted(incident.lease_count, "Lease")]
-    late = sum(lease.phase is Phase.LATE for lease in bad)
+    late = [lease for lease in bad if lease.phase is Phase.LATE]
+    vacant = [lease for lease in bad if lease.phase is not Phase.LATE]
     unlisted = 0 if incident.unlisted is None else incident.unlisted.without
-    lost = len(bad) - late + unlisted
-    said += [f"{lost:,} of them without a holder now"] if lost else []
-    said += [f"{late:,} late"] if late else []
+    if lost := len(vacant) + unlisted:
+        named = (
+            f": {listed([short_name(lease) for lease in vacant])}"
+            if lost == len(vacant) <= NAMED
+            else ""
+        )
+        said.append(f"{lost:,} of them without a holder now{named}")
+    said += [f"{len(late):,} late"] if late else []
     return ", ".join(said)
 
 

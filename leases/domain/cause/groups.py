@@ -73,8 +73,12 @@ def bursts(left: list[Judged]) -> list[Group]:
         ordered = sorted(there, key=_ends_at)
         for chain in chains(ordered, BURST, _ends_at):
             if len({one.verdict.cause for one in chain}) == 1 and len(chain) > 1:
-                first, more = chain[0].verdict, len(chain) - 1
-                sentence = f"{first.sentence}, and {counted(more, 'more Lease')}"
+                # What is lost still is what people look for.
+                lead = next((one for one in chain if one.episode.unheld_since), chain[0])
+                first, more = lead.verdict, len({one.episode.key for one in chain}) - 1
+                sentence = first.sentence
+                if more:
+                    sentence = f"{sentence}, and {counted(more, 'more Lease')}"
                 groups.append(
                     Group(tuple(chain), msgspec.structs.replace(first, sentence=sentence))
                 )

@@ -124,9 +124,9 @@ def unwatched(left: list[Judged]) -> list[Group]:
         gap = there[0].gap
         if len(there) > 1 and gap is not None:
             until = gap.until or max(one.at for one in there)
-            sentence = happened(gap, until)
+            names = some(list(dict.fromkeys(one.episode.key.name for one in there)))
+            sentence = f"{happened(gap, until)}: {names}"
             if later:
-                names = some([one.episode.key.name for one in there])
                 sentence = (
                     f"The holders of {names} fell silent between {between(gap.since, until)}, "
                     f"while nobody watched; these {len(there):,} Leases ran out from "
@@ -190,15 +190,20 @@ def _silent_before(gap: Break, found: Mapping[int, Judged], left: list[Judged]) 
         one
         for one in left
         if one.serial not in found
-        and one.verdict.confidence is not Confidence.CERTAIN
+        and _shows_nothing_else(one.verdict)
         and one.verdict.cause is not Cause.BY_HAND
-        and all(fact.source is Source.LEASES for fact in one.verdict.evidence)
         and one.episode.opening is ChangeType.EXPIRED
         and one.lost_at < gap.since <= one.at <= gap.until
         and one.episode.key.name not in lost_there
         and one.episode.ended_at is not None
         and one.episode.ended_at <= back + timedelta(seconds=1.5 * one.episode.slowest + 2.0)
     ]
+
+
+def _shows_nothing_else(verdict: Verdict) -> bool:
+    by_silence = all(fact.source is Source.LEASES for fact in verdict.evidence)
+    sure = verdict.confidence is Confidence.CERTAIN
+    return verdict.confidence is Confidence.POSSIBLE or (by_silence and not sure)
 
 
 def _goes_on(before: Break, gap: Break) -> bool:

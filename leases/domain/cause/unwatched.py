@@ -107,7 +107,7 @@ def nobody_watched(gap: Break, scene: Scene) -> Verdict:
     evidence = seen(Source.LEASES, f"{fact}, noticed at {clock(last.change.observed_at)}")
     lost = scene.episode.first.change
     if lost.change is not ChangeType.EXPIRED or lost.inferred or gap.since == EARLIEST:
-        return possible(Cause.UNWATCHED, happened(gap, now), evidence)
+        return possible(Cause.UNWATCHED, f"{happened(gap, now)}: {lease}", evidence)
     sentence = (
         f"{lost.holder} fell silent between {between(gap.since, gap.until or now)}, while nobody "
         f"watched; {lease} ran out at {clock(lost.at)}"

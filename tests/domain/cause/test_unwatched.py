@@ -178,7 +178,9 @@ async def test_a_board_that_was_stopped_alone_says_that_nobody_watched() -> None
     (incident,) = across(alone(), 58)
     assert incident.cause is Cause.UNWATCHED
     assert incident.confidence is Confidence.POSSIBLE
-    assert incident.sentence == "Happened between 12:01:00 and 12:02:00, while nobody watched"
+    assert incident.sentence == (
+        "Happened between 12:01:00 and 12:02:00, while nobody watched: app-0, app-1"
+    )
     assert {key.name for key in incident.leases} == {"app-0", "app-1"}
 
 

@@ -112,7 +112,7 @@ def test_an_abandoned_lease_is_told_once_and_its_incident_asks_for_nothing():
     assert lines(left, going_on=[open_incident(left.key)]) == []
     assert lines(left, going_on=[open_incident(left.key, back.key)]) == []
     (line,) = lines(left, lost, going_on=[open_incident(left.key, lost.key)])
-    assert line.why[0].text == "2 Leases, 1 of them without a holder now."
+    assert line.why[0].text == "2 Leases, 1 of them without a holder now: lost."
 
 
 def test_what_flaps_stands_above_what_is_late_and_below_what_expired():
