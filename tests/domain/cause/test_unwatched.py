@@ -202,6 +202,23 @@ async def test_a_dated_witness_keeps_its_cause() -> None:
     assert [key.name for key in found[Cause.UNWATCHED].leases] == ["app-1"]
 
 
+def stopped_then(question: Question, now: datetime) -> Iterable[Fact]:
+    """The Pod of the first election was deleted at 12:01:21."""
+    if question.source is Source.PODS and question.key.name.startswith("app-0-6bcjktn59v-q"):
+        yield PodFact(
+            key=question.key, read_at=now, uid="p", node="node-1", phase="Running",
+            deleted_at=after(81),
+        )  # fmt: skip
+        return
+    yield RefusedSource(question.source, now, "forbidden", question.key.namespace)
+
+
+async def test_nobody_says_that_a_pod_did_not_release_what_a_list_skipped() -> None:
+    found = {one.cause: one for one in across(alone(stopped_then), 58)}
+    assert set(found) == {Cause.GRACEFUL_STOP, Cause.UNWATCHED}
+    assert " was stopped and perhaps released team/app-0, " in found[Cause.GRACEFUL_STOP].sentence
+
+
 async def test_what_happens_after_a_pause_has_its_own_cause() -> None:
     board = alone()
     cluster = board.cluster

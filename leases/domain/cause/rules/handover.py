@@ -46,8 +46,11 @@ def stopped(scene: Scene) -> Verdict | None:
     if episode.opening is ChangeType.RELEASED:
         sentence = f"{scene.pod_name} was stopped and released {scene.lease} at {clock(episode.at)}"
     else:
+        # A list skips what came between.
+        unseen = episode.first.change.inferred and episode.opening is not ChangeType.EXPIRED
+        did = "perhaps released" if unseen else "did not release"
         sentence = (
-            f"{scene.pod_name} was stopped and did not release {scene.lease}, which was lost at "
+            f"{scene.pod_name} was stopped and {did} {scene.lease}, which was lost at "
             f"{clock(episode.at)}"
         )
     if not _has_witness(scene):  # that its Pod is not there tells nothing: it may never have been
