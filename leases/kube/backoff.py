@@ -1,12 +1,12 @@
 """The delay before the next try.
 
-Source: k8s.io/client-go/tools/cache/reflector.go: 800 ms, doubled up to 30 s, plus up to 100 %
-jitter.
+Source: k8s.io/client-go/tools/cache/reflector.go: 800 ms, doubled, plus up to 100 % jitter.
 """
 
 from collections.abc import Callable
 from random import random
 
+LIMIT = 10.0  # client-go waits up to 30 s, but nobody watches it during an incident
 REFUSED_SECONDS = 15.0  # only a person can fix credentials and rights
 
 
@@ -17,7 +17,7 @@ class Backoff:
         self,
         *,
         first: float = 0.8,
-        limit: float = 30.0,
+        limit: float = LIMIT,
         refused: float = REFUSED_SECONDS,
         jitter: Callable[[], float] = random,
     ) -> None:

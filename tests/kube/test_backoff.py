@@ -7,12 +7,12 @@ from leases.kube.backoff import Backoff
 
 def test_delays_double_up_to_the_limit() -> None:
     backoff = Backoff(jitter=lambda: 0.0)
-    assert [backoff.delay() for _ in range(7)] == [0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 30.0]
+    assert [backoff.delay() for _ in range(7)] == [0.8, 1.6, 3.2, 6.4, 10.0, 10.0, 10.0]
 
 
 def test_a_delay_is_lengthened_by_up_to_itself_but_not_beyond_the_limit() -> None:
     backoff = Backoff(jitter=lambda: 1.0)
-    assert [backoff.delay() for _ in range(6)] == [1.6, 3.2, 6.4, 12.8, 25.6, 30.0]
+    assert [backoff.delay() for _ in range(6)] == [1.6, 3.2, 6.4, 10.0, 10.0, 10.0]
 
 
 def test_two_clients_do_not_come_back_at_the_same_moment() -> None:
