@@ -29,7 +29,8 @@ class Show(msgspec.Struct, frozen=True):
     """What a page reports that it shows: names per part; its last change, and whether it wants
     later ones as lines, as rows or as a number; groups of shared regions; the query of its list;
     how its node grid is grouped; whether it has the menu of clusters; how often the server's clock
-    had jumped when its moments were drawn; the stamp of its drawing.
+    had jumped when its moments were drawn; the stamp of its drawing, and that of its list, which
+    is older where only parts around the list were drawn again.
     """
 
     show: dict[str, list[str]] = {}
@@ -41,6 +42,7 @@ class Show(msgspec.Struct, frozen=True):
     clusters: bool = False
     jumps: int | None = None
     drawn: str | None = None
+    listed: str | None = None
 
 
 class BadShow(ValueError):

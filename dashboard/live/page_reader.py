@@ -117,20 +117,38 @@ MAX_COUNTED = 1000
 
 
 class Elsewhere:
-    """The Leases in trouble that one page does not show; `may_differ`: a Lease may have joined or
-    left the list unseen; `recount`: the list may have more or fewer of them than it says.
+    """The Leases that came into trouble since a list was drawn and that it does not show;
+    `may_differ`: a Lease may have joined or left the list unseen; `recount`: the list may have more
+    or fewer of them than it says.
     """
 
-    def __init__(self, query: str | None, activity: Activity) -> None:
+    def __init__(self, page: Show, activity: Activity) -> None:
         self._activity = activity
         self._now = datetime.fromtimestamp(0, UTC)
-        wanted = _read(query)
+        self._list = (page.query, page.listed)
+        wanted = _read(page.query)
         self._wants = None if wanted is None else wants(wanted, self._flaps)
         self._wanted = wanted or LeaseFilter()
         self._chooses = self._wanted.chooses
         self.may_differ = self.recount = False
         self._found: set[ObjectName] = set()
-        self._reported = 0
+        # A page that goes on after a cut may say a number; only a fresh one surely says none.
+        self._reported = 0 if page.listed in (None, page.drawn) else None
+
+    def is_of(self, page: Show) -> bool:
+        """Whether the page still shows the list that this counts for."""
+        return self._list == (page.query, page.listed)
+
+    def count_again(
+        self, moves: Sequence[Move] | None, store: Store, shown: Container[ObjectName]
+    ) -> None:
+        """Count what came into trouble since the list was drawn; None: nobody knows what moved."""
+        if self._wants is None:
+            return
+        self._now = clock.now()
+        self.may_differ |= moves is None or any(move.keys is None for move in moves)
+        for move in moves or ():
+            self._find(move.keys or (), store, shown)
 
     def notice(self, update: Update, store: Store, shown: Collection[ObjectName]) -> None:
         """Count what changed; on a page without rows, every Lease of its list."""
@@ -143,15 +161,21 @@ class Elsewhere:
         self.may_differ |= update.listed
         if len(shown) < self._wanted.limit:
             self.may_differ |= any(self._joined(key, store, shown) for key in created)
-        for key in update.redraw:
+        self._find(update.redraw, store, shown)
+        self._found.difference_update(update.removed)
+
+    def _find(
+        self, moved: Iterable[ObjectName], store: Store, shown: Container[ObjectName]
+    ) -> None:
+        for key in moved:
             if key in shown or (len(self._found) >= MAX_COUNTED and key not in self._found):
                 continue
             known = store.get(key)
-            if known is not None and (not shown or self._bad(known)) and self._wants(known):
+            wanted = known is not None and self._wants is not None and self._wants(known)
+            if wanted and known is not None and (not shown or self._bad(known)):
                 self._found.add(key)
             else:
                 self._found.discard(key)
-        self._found.difference_update(update.removed)
 
     def catch_up(
         self, moves: Sequence[Move] | None, store: Store, shown: Container[ObjectName]
@@ -171,7 +195,7 @@ class Elsewhere:
             )
             for move in moves or ()
         )
-        self.may_differ = moves is None or any(
+        self.may_differ |= moves is None or any(
             move.keys is None
             or any(self._joined_or_left(key, move, store, shown) for key in move.keys)
             for move in moves
@@ -254,7 +278,7 @@ class PageReader:
         self._has_tile = None if wall is None else self._tiles_of(wall)
         self._known_move: int | None = None  # the number of the last move that the page knows of
         self._refetch = False
-        self._elsewhere = Elsewhere(None, hub.activity)
+        self._elsewhere = Elsewhere(Show(), hub.activity)
         self._menu = MenuReader(hub.menu)
         self._regions: dict[str, int] = {}
         self.groups: frozenset[str] = frozenset()
@@ -284,7 +308,7 @@ class PageReader:
         self._answers_show = True
         self._refetch |= self._feed.show(wanted)
         self._follow_jumps(wanted.jumps)
-        self._elsewhere = Elsewhere(wanted.query, self._hub.activity)
+        self._follow_list(wanted)
         if wanted.drawn is not None:
             self._catch_up(wanted.drawn)
         self.groups = frozenset(GROUPS).intersection(wanted.groups)
@@ -293,6 +317,15 @@ class PageReader:
         self._counts, self._figures = {}, {}
         self._urgent = True
         self.wake.set()
+
+    def _follow_list(self, wanted: Show) -> None:
+        """Go on counting for a list that stayed while parts around it were drawn again."""
+        if self._elsewhere.is_of(wanted):
+            return
+        self._elsewhere = Elsewhere(wanted, self._hub.activity)
+        if wanted.listed is not None:
+            moves = self._hub.moves.since(wanted.listed, None)
+            self._elsewhere.count_again(moves, self._hub.store, self._sent.get("row", {}))
 
     def _catch_up(self, drawn: str) -> None:
         """Tell the page what moved since its drawing."""

@@ -33,8 +33,11 @@ export function recount(root, counts = latest.counts, figures = latest.figures) 
   }
 }
 
-/** The query of the page's list, or null without one that is live. */
-export const listShown = () => ({ query: document.querySelector("[data-elsewhere]") ? location.search : null });
+/** The query of the page's list and the stamp of its drawing, or null without one that is live. */
+export function listShown() {
+  const bar = document.querySelector("[data-elsewhere]");
+  return { query: bar ? location.search : null, listed: bar?.dataset.listed ?? null };
+}
 
 /** A bar for Leases in trouble that this page does not list, for a list that may have changed unseen, and for another order. */
 export function offer({ elsewhere, list, order }) {

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Page, Response, Route, expect
 
 from tests.browser.boards.conftest import names, visit
 from tests.browser.visits import Visits, reload_until
@@ -22,6 +22,11 @@ KEEP_GLOWS = """() => {
   const all = { subtree: true, childList: true, attributes: true };
   new MutationObserver(keep).observe(document, all);
 }"""
+
+
+def regions(answer: Response) -> str | None:
+    """The parts around the list that an answer draws anew."""
+    return answer.request.headers.get("x-regions")
 
 
 def expect_names(page: Page, *names: str) -> None:
@@ -260,6 +265,11 @@ def test_trouble_outside_the_page_is_offered_and_moves_no_row(
     api.create("web-4", holder="pod-4", duration=1)
     expect(bar).to_contain_text("1 new problem")
     assert names(page) == shown
+    with page.expect_response(lambda answer: "list-chips" in (regions(answer) or "")):
+        api.create("web-5", holder="pod-5", duration=4)
+    expect(bar).to_contain_text("2 new problems")
+    api.delete("web-5")
+    expect(bar).to_contain_text("1 new problem")
     bar.click()
     expect(page.locator("tbody tr").first).to_contain_text("Expired")
     api.delete("web-4")

@@ -70,6 +70,32 @@ def test_trouble_that_the_page_has_no_row_for_is_counted_until_it_is_over(page, 
     assert page.frame(NOW)["elsewhere"] == 0
 
 
+def test_trouble_is_counted_since_the_list_was_drawn_not_since_a_part_around_it(page, hub, store):
+    third = ObjectName("kube-system", "third")
+    store.replace(Listed(tuple(a_lease(key, now=NOW) for key in (KEY, OTHER, third)), "1"), NOW)
+    shows = {"row": [str(KEY)]}
+    listed = hub.moves.stamp
+    page.show(Show(shows, query="", drawn=listed, listed=listed))
+    page.frame(NOW)
+    write(hub, seconds=1, version="2", key=OTHER, holder_identity=None)
+    assert page.frame(NOW)["elsewhere"] == 1
+    page.show(Show(shows, query="", drawn=hub.moves.stamp, listed=listed))
+    write(hub, seconds=2, version="3", key=third, holder_identity=None)
+    assert page.frame(NOW)["elsewhere"] == 2
+    back = PageReader(hub, Drawings())
+    back.show(Show(shows, query="", drawn=hub.moves.stamp, listed=listed))
+    assert back.frame(NOW)["elsewhere"] == 2
+    for number, key in enumerate((OTHER, third)):
+        write(hub, seconds=3, version=f"{4 + number}", key=key)
+    again = PageReader(hub, Drawings())
+    again.show(Show(shows, query="", drawn=hub.moves.stamp, listed=listed))
+    assert again.frame(NOW)["elsewhere"] == 0, "the page may still say 2"
+    fresh = hub.moves.stamp
+    page.show(Show(shows, query="", drawn=fresh, listed=fresh))
+    write(hub, seconds=4, version="6", key=OTHER, holder_identity=None)
+    assert page.frame(NOW)["elsewhere"] == 1, "the reader has accepted the others"
+
+
 @pytest.mark.parametrize(
     ("query", "count"), [("?q=other", 1), ("?q=scheduler", None), (None, None)]
 )
