@@ -6,6 +6,7 @@ import "leaseboard/find";
 import "leaseboard/copying";
 import "leaseboard/cut_names";
 import "leaseboard/lane_labels";
+import "leaseboard/pager";
 import { scan } from "leaseboard/clock";
 import { startLive } from "leaseboard/live";
 import { showConnection } from "leaseboard/connection";
