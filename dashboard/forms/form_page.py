@@ -165,6 +165,10 @@ class ActionPage(Generic[F]):
         """The form to draw beside its preview."""
         return form
 
+    def doubt(self, form: F, verdict: DryRun) -> str:
+        """Why the person has to be asked once more before this is written; "" if not."""
+        return ""
+
     async def moved(self, form: F, moved: Moved) -> HttpResponse:
         """Show both sides."""
         raise NotImplementedError
@@ -195,9 +199,11 @@ class ActionPage(Generic[F]):
         try:
             if not saving or self.asks_before_writing:
                 verdict = await self.ask(form)
-            if not saving:
-                previewed = await sync_to_async(self.previewed)(form, verdict)
-                return await self.draw(previewed, verdict=verdict)
+                doubt = await sync_to_async(self.doubt)(form, verdict)
+                if not saving or doubt:
+                    shown = await sync_to_async(self.previewed)(form, verdict)
+                    error, status = (doubt, 422) if saving else ("", 200)
+                    return await self.draw(shown, verdict=verdict, error=error, status=status)
             row = await self._write(form)
         except AlreadySent as sent:
             row = sent.row

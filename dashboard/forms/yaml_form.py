@@ -1,5 +1,7 @@
 """The YAML form: a whole Lease as text; what differs from the shown text is sent."""
 
+import difflib
+import hashlib
 import math
 import re
 from collections.abc import Iterator
@@ -21,6 +23,7 @@ from dashboard.forms.edit_form import (
 )
 from dashboard.forms.fields import EXAMPLE, Collision, YamlEditor, one_line_break
 from dashboard.parts.lease_head import to_yaml, without_managed_fields
+from leases.actions.write_lease import DryRun
 from leases.domain import edit
 from leases.domain.lease import Lease
 from leases.wire.microtime import normal_microtime
@@ -233,10 +236,19 @@ FIXED = (
     ("metadata", "uid"), ("metadata", "resourceVersion"), ("metadata", "creationTimestamp"),
     ("metadata", "managedFields"), ("metadata", "generation"), ("metadata", "selfLink"),
 )  # fmt: skip
+GATED = (("spec", "strategy"), ("spec", "preferredHolder"))
+KNOWN = (
+    ("metadata",), ("spec",), ("metadata", "labels"), ("metadata", "annotations"),
+    ("metadata", "finalizers"), ("metadata", "ownerReferences"),
+    *(("spec", name) for name in API_NAMES.values()),
+)  # fmt: skip
 
 
 class YamlForm(TermForm):
-    """`shown` is the text that the form began with."""
+    """`shown` is the text that the form began with; `dropped` are fields that a dry run left out.
+
+    Unknown fields are dropped without an error, so that a mistyped one does nothing.
+    """
 
     wide = frozenset({"reason", "text"})
 
@@ -251,10 +263,11 @@ class YamlForm(TermForm):
     document: Document | None = None
     _shown: dict[str, Any] | None = None
     line_problems: list[YamlProblem]
+    dropped: list[YamlProblem]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.line_problems = []
+        self.line_problems, self.dropped = [], []
 
     def clean_text(self) -> str:
         text = one_line_break(self.cleaned_data["text"])
@@ -313,18 +326,48 @@ class YamlForm(TermForm):
         """Each line with its number and the problems at it; of a long text those around the first
         problem. Nothing if there are none.
         """
-        if not self.line_problems:
+        problems = self.line_problems or self.dropped
+        if not problems:
             return []
         lines = one_line_break(str(self.data.get("text", ""))).split("\n")
-        worst = min(one.line for one in self.line_problems)
+        worst = min(one.line for one in problems)
         first = max(0, min(worst - MAX_ANNOTATED // 2, len(lines) - MAX_ANNOTATED))
         return [
-            (number, line, [one.text for one in self.line_problems if one.line == number])
+            (number, line, [one.text for one in problems if one.line == number])
             for number, line in enumerate(lines[first : first + MAX_ANNOTATED], first + 1)
         ]
 
+    @property
+    def without(self) -> str:
+        """A digest of the fields that are dropped: who agrees to it agrees to no others."""
+        return hashlib.sha256("\0".join(one.path for one in self.dropped).encode()).hexdigest()[:16]
+
+    @property
+    def agreed(self) -> bool:
+        """Whether the person would save without the fields that are dropped."""
+        return not self.dropped or self.data.get("without") == self.without
+
+    def notice_dropped(self, verdict: DryRun) -> None:
+        """Mark the lines of the fields that the server would leave out."""
+        if self.document is None:
+            return
+        left_out = {
+            _first_absent(path, verdict.after): None
+            for path, sent in edit.leaves(self.cleaned_data["changes"])
+            if sent not in (None, "", [], {}) and path not in GATED
+        }
+        for path in filter(None, left_out):
+            name, guess = ".".join(path), _guess(path)
+            text = f"The cluster would leave out {name}: it knows no such field.{guess}"
+            problem = YamlProblem(text, line=self.document.line_of(name), path=name)
+            self.dropped.append(problem)
+            self._mark_line(problem)
+
     def _mark(self, problem: YamlProblem) -> None:
         self.line_problems.append(problem)
+        self._mark_line(problem)
+
+    def _mark_line(self, problem: YamlProblem) -> None:
         widget = self.fields["text"].widget
         if isinstance(widget, YamlEditor):
             widget.bad_lines.add(problem.line)
@@ -381,6 +424,22 @@ class YamlForm(TermForm):
         spec, metadata = (_mapping(changes.get(part)) for part in ("spec", "metadata"))
         labels, annotations = (_mapping(metadata.get(part)) for part in ("labels", "annotations"))
         return edit.FieldEdit(spec=spec, labels=labels, annotations=annotations)
+
+
+def _first_absent(path: tuple[str, ...], after: dict[str, Any]) -> tuple[str, ...]:
+    """The field of this path, or the first around it, that the server's answer lacks; () if none
+    does."""
+    for length in range(1, len(path) + 1):
+        if edit.at_path(after, path[:length]) is edit.MISSING:
+            return path[:length]
+    return ()
+
+
+def _guess(path: tuple[str, ...]) -> str:
+    """What a mistyped field may have meant, as a question."""
+    names = {known[-1]: ".".join(known) for known in KNOWN if known != path}
+    close = difflib.get_close_matches(path[-1][:MAX_SHOWN], names, n=1, cutoff=0.75)
+    return f" Did you mean {names[close[0]]}?" if close else ""
 
 
 def as_text(whole: dict[str, Any]) -> str:

@@ -266,6 +266,23 @@ def test_yaml_shows_the_causes_at_their_lines(api, visits, name):
     expect(page.locator("#outcome")).to_contain_text("leaseDurationSeconds is 20.")
 
 
+def test_yaml_asks_before_it_leaves_out_a_mistyped_field(api, visits, name):
+    api.create(name, holder="cp-1", duration=15)
+    page = known(visits, name, "edit/yaml")
+    editor = page.get_by_label("YAML", exact=True)
+    editor.fill(editor.input_value().replace("leaseTransitions:", "leaseTransition:"))
+    page.get_by_label("Reason").fill("drill")
+    page.get_by_role("button", name="Preview").last.click()
+    expect(page.locator(".yaml .ln.bad")).to_contain_text("leaseTransition:")
+    expect(page.locator("#left-out")).to_contain_text("Did you mean spec.leaseTransitions?")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator("#problems")).to_contain_text("Nothing was written")
+    page.get_by_label("Save without it").check()
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator("#outcome h2")).to_contain_text("at")
+    assert "leaseTransitions" not in spec_of(api, name)
+
+
 def test_a_double_click_writes_once(api, visits, name):
     api.create(name, holder="cp-1", duration=15)
     page = known(visits, name, "release")

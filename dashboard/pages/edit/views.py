@@ -6,6 +6,7 @@ from enum import IntEnum
 from itertools import chain
 from typing import Any
 
+import msgspec
 from asgiref.sync import sync_to_async
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
@@ -13,9 +14,9 @@ from django.views.decorators.http import require_safe
 
 from dashboard.access.guards import check_editor, find_cluster
 from dashboard.forms import edit_form
-from dashboard.forms.form_page import LeaseActionPage, form_view
+from dashboard.forms.form_page import LeaseActionPage, VerdictView, form_view
 from dashboard.forms.what_happens import WhatHappens, of_delete, of_edit, of_hand_over, of_release
-from dashboard.forms.yaml_form import YamlForm, as_text
+from dashboard.forms.yaml_form import YamlForm, YamlProblem, as_text
 from dashboard.lists.url_parameters import BadFilter, one_of, text
 from dashboard.parts.formatting import when
 from dashboard.parts.holder_place import pod_state
@@ -215,10 +216,34 @@ class YamlPage(LeaseActionPage[YamlForm]):
     async def first(self) -> HttpResponse:
         return await self.draw(self.made(), error=self.unread)
 
+    def doubt(self, form: YamlForm, verdict: DryRun) -> str:
+        form.notice_dropped(verdict)
+        return (
+            "" if form.agreed else "The cluster would leave out what is marked. Correct or agree."
+        )
+
+    def context(self, form: YamlForm, verdict: DryRun | None, *, quiet: bool) -> dict[str, Any]:
+        """What is said at a line is not said again below."""
+        context = super().context(form, verdict, quiet=quiet)
+        if verdict is not None:
+            context["verdict"] = _rest(context["verdict"], form.dropped)
+        return context
+
     def what_happens(self, form: YamlForm) -> WhatHappens | None:
         if not form.is_bound or not form.is_valid():
             return None
         return of_edit(self.tracked, form.meant(), self.now)
+
+
+def _rest(verdict: VerdictView, said: Sequence[YamlProblem]) -> VerdictView:
+    """The verdict without the fields that are left out at their lines."""
+    beginnings = tuple(f"{one.path}{end}" for one in said for end in ":.")
+    warnings = {f'unknown field "{one.path}"' for one in said}
+    return msgspec.structs.replace(
+        verdict,
+        dropped=tuple(one for one in verdict.dropped if not one.startswith(beginnings)),
+        warnings=tuple(one for one in verdict.warnings if one not in warnings),
+    )
 
 
 lease_edit, lease_yaml = form_view(EditPage), form_view(YamlPage)

@@ -165,6 +165,38 @@ async def test_wrong_yaml_is_refused_at_its_line(cluster, admin, old, new, said)
     assert (await cluster.client.get(KEY)).spec.lease_duration_seconds == 15
 
 
+async def test_a_mistyped_field_is_marked_at_its_line_and_asked_about_before_it_is_left_out(
+    cluster, admin
+):
+    """The server leaves it out without an error: kubectl refuses it for that reason."""
+    data = await opened(admin, "edit/yaml") | {"reason": "drill"}
+    right = data["text"]
+    data["text"] = right.replace("Seconds: 15", "Second: 15\n  leaseTransition:\n    a: 1")
+    line = data["text"].split("\n").index("  leaseDurationSecond: 15") + 1
+
+    async def sent(**more: str) -> tuple[int, str]:
+        answer = await admin.post(f"{PATH}edit/yaml/", data | more)
+        return answer.status_code, re.sub(r"\s+", " ", unescape(answer.content.decode()))
+
+    status, page = await sent()
+    assert (status, page.count('class="bad"'), page.count('class="ln bad"')) == (200, 2, 2)
+    said = "The cluster would leave out spec.leaseDurationSecond: it knows no such field. "
+    said += "Did you mean spec.leaseDurationSeconds?"
+    assert f'<a class="link" href="#line-{line}">Line {line}</a>: {said}' in page
+    assert page.count("spec.leaseTransition:") == 2, "once in the list, once at its line"
+    assert "Accepted in part" in page
+    assert "unknown field" not in page
+    status, page = await sent(confirm="yes")
+    assert (status, "Nothing was written" in page, "left-out" in page) == (422, True, True)
+    agreed = re.search(r'name="without" id="id_without" value="(\w+)">', page)
+    assert agreed is not None
+    other = data["text"].replace("leaseTransition:", "another:")
+    assert (await sent(text=other, confirm="yes", without=agreed[1]))[0] == 422
+    assert (await cluster.client.get(KEY)).spec.lease_duration_seconds == 15
+    assert (await sent(confirm="yes", without=agreed[1]))[0] == 302
+    assert (await cluster.client.get(KEY)).spec.lease_duration_seconds is None
+
+
 async def test_what_people_send_is_read_compared_and_drawn_off_the_event_loop(
     cluster, admin, monkeypatch
 ):
