@@ -151,6 +151,17 @@ def when(moment: datetime, now: datetime, *, fine: bool = False) -> str:
     return f"{day(moment)} {time}"
 
 
+def ahead(moment: datetime, now: datetime) -> str:
+    """A moment to come: `22:00`, `04:30 tomorrow, 27 Nov 2026`, `04:30 on 29 Nov 2026`. The date
+    is there for who reads the page a day later.
+    """
+    time = clock(moment).removesuffix(":00")
+    days = (in_utc(moment).date() - in_utc(now).date()).days
+    if days == 0:
+        return time
+    return f"{time} tomorrow, {day(moment)}" if days == 1 else f"{time} on {day(moment)}"
+
+
 def utc(moment: datetime) -> str:
     """RFC 3339 in UTC, for a `datetime` attribute."""
     return format_time(moment)

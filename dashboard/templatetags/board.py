@@ -68,6 +68,7 @@ register.simple_tag(cluster_menu.cluster_links)
 register.filter("thousands", formatting.thousands)
 register.filter("clock", formatting.clock)
 register.filter("moment", formatting.when)
+register.filter("ahead", formatting.ahead)
 register.filter("utc", formatting.utc)
 
 

@@ -26,7 +26,7 @@ from dashboard.lists.url_parameters import (
     one_of,
 )
 from dashboard.pages.notifications.receivers import receivers_required
-from dashboard.parts.formatting import when
+from dashboard.parts.formatting import ahead
 from dashboard.parts.time_range import DAY, read_typed_time
 from leases.domain.lease import ObjectName
 from leases.domain.notify import Stage
@@ -111,7 +111,7 @@ class QuietForm(PlainForm):
         required=False,
         max_length=64,
         widget=TextLine(mono=True, placeholder="02:00 or 90 min"),
-        help_text="Empty: until somebody ends it.",
+        help_text="Empty: until somebody ends it. A time of day that has passed is tomorrow's.",
     )
     reason = forms.CharField(label="Reason", max_length=MAX_REASON, widget=Area(rows=2))
     sure = forms.BooleanField(label="Mute it all the same", required=False)
@@ -156,8 +156,7 @@ class QuietForm(PlainForm):
         row = self.row("")
         other = stored.alike(row, self._now) if row.name else None
         if other is not None:
-            ends = "somebody ends it" if other.until is None else when(other.until, self._now)
-            said = f"This Lease is muted already until {ends}, by {other.who}."
+            said = f"This Lease is muted already {_span(other, self._now)}, by {other.who}."
             self.add_error("lease", f"{said} End that first, or choose “Mute it all the same”.")
 
     def _moment(self, name: str, after: datetime) -> datetime | None:
@@ -181,6 +180,11 @@ class QuietForm(PlainForm):
         )
 
 
+def _span(row: QuietTime, now: datetime) -> str:
+    begins = f"from {ahead(row.since, now)} " if row.since > now else ""
+    return f"{begins}until {ahead(row.until, now) if row.until else 'somebody ends it'}"
+
+
 def _may_have(cluster: str, key: ObjectName) -> bool:
     """Whether the cluster has this Lease or namespace, or its Leases are not known yet."""
     store = running_board().clusters[cluster].store
@@ -201,8 +205,9 @@ class QuietTimes(MadeByPeople[QuietTime, QuietForm]):
         return QuietForm(data, initial=initial, clusters=running_board().clusters, now=clock.now())
 
     def make(self, form: QuietForm) -> tuple[None, str]:
-        stored.add(form.row(self.request.user.get_username()))
-        return None, "It is added. Messages are held back meanwhile."
+        row = form.row(self.request.user.get_username())
+        stored.add(row)
+        return None, f"Messages are held back {_span(row, clock.now())} (UTC)."
 
     def end(self, row: QuietTime) -> tuple[bool, str]:
         stored.end(row.pk, clock.now())

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from dashboard import clock
 from dashboard.access.kept_secrets import CannotUnseal, unseal
 from dashboard.pages.notifications import messages
+from dashboard.parts.formatting import ahead
 from leases.domain.incident import Cause
 from leases.domain.notify import Choice, Gravity, Security
 from leases.history.deliveries import claim, finish
@@ -218,8 +219,7 @@ def test_a_lease_is_muted_twice_only_if_somebody_says_so(browser, store):
     assert browser.post("/notifications/quiet/", ends).status_code == 302
     again = browser.post("/notifications/quiet/", given | {"until": "1 h"})
     assert again.status_code == 422
-    day = "" if until.date() == clock.now().date() else f"{until.day} {until:%b} {until.year} "
-    said = f"This Lease is muted already until {day}{until:%H:%M:%S}, by ada."
+    said = f"This Lease is muted already until {ahead(until, clock.now())}, by ada."
     assert said in text_of(again)
     assert "Mute it all the same" in text_of(again)
     later = {"since": f"{until:%Y-%m-%dT%H:%M}", "until": ""}
@@ -228,6 +228,32 @@ def test_a_lease_is_muted_twice_only_if_somebody_says_so(browser, store):
     assert QuietTime.objects.count() == 5
     window = {"cluster": "a", "lease": "kube-system", "reason": "two windows may overlap"}
     assert browser.post("/notifications/quiet/", window).status_code == 302
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"until": "23:00"}, "until 23:00"),
+        ({"until": "04:30"}, "until 04:30 tomorrow, 27 Nov 2026"),
+        ({"until": "2026-11-29T04:30"}, "until 04:30 on 29 Nov 2026"),
+        ({"since": "22:00", "until": "02:00"}, "from 22:00 until 02:00 tomorrow, 27 Nov 2026"),
+        ({"since": "04:00"}, "from 04:00 tomorrow, 27 Nov 2026 until somebody ends it"),
+    ],
+)
+def test_a_mute_tells_everywhere_when_it_begins_and_on_which_day_it_ends(
+    browser, store, monkeypatch, given, said
+):
+    monkeypatch.setattr(clock, "now", lambda: datetime(2026, 11, 26, 18, 30, tzinfo=UTC))
+    lease = {"cluster": "a", "lease": "kube-system/scheduler", "reason": "an upgrade"}
+    told = browser.post("/notifications/quiet/", lease | given, follow=True)
+    page = " ".join(text_of(told).split())
+    assert f"Messages are held back {said} (UTC)." in page
+    assert f">{said}<" in page or f">now, {said}<" in page
+    if not said.startswith("from"):
+        on_page = text_of(browser.get("/c/a/leases/kube-system/scheduler/"))
+        assert f"Muted {said}, by ada" in " ".join(on_page.split())
+    again = text_of(browser.post("/notifications/quiet/", lease | given))
+    assert f"This Lease is muted already {said}, by ada." in again
 
 
 def test_a_muted_lease_says_so_and_offers_to_unmute(browser, store, operator):
