@@ -9,7 +9,7 @@ from django.http import QueryDict
 
 from dashboard.forms import fields
 from dashboard.forms.admin_form import AdminForm
-from dashboard.parts.names import HolderView, shown_holder
+from dashboard.parts.names import HolderView, ShownName, shown_holder
 from leases.actions.write_lease import Refused
 from leases.domain import edit
 from leases.domain.lease import Lease, ObjectName
@@ -367,11 +367,14 @@ ANOTHER = ""
 
 
 class NextHolder(msgspec.Struct, frozen=True):
-    """An identity to choose; `note` says where it is known from, and whether it runs."""
+    """An identity to choose; `note` says where it is known from, and whether it runs; `shown` is
+    cut where it agrees with the others.
+    """
 
     identity: str
     view: HolderView
     note: str
+    shown: ShownName = ()
 
 
 class HandOverForm(TermForm):

@@ -150,6 +150,26 @@ def cut_name(name: str, branches: Iterable[int] = ()) -> ShownName:
     return tuple(piece for piece in pieces if piece[0])
 
 
+def told_apart(names: Iterable[str]) -> dict[str, ShownName]:
+    """Names of one list, cut where each begins to differ from those most like it."""
+    every = tuple(dict.fromkeys(names))
+    return {name: cut_name(name, _places(name, every)) for name in every}
+
+
+def _places(name: str, among: Iterable[str]) -> list[int]:
+    """How many first letters it shares with those most like it, and with those beyond."""
+    places: list[int] = []
+    others = [one for one in among if one != name]
+    while others and len(places) < _BRANCHES:
+        shared = max(_shared_letters(name, one) for one in others)
+        if not shared:
+            break
+        places.append(shared)
+        beginning = name[: _start(name, shared)]
+        others = [one for one in others if not one.startswith(beginning)]
+    return places
+
+
 def _start(name: str, place: int) -> int:
     """Where the letters begin that are kept for a difference at `place`: with its word, if near."""
     return max(place - _BEFORE, *(name.rfind(mark, 0, place) for mark in "-."), 0)
@@ -172,11 +192,13 @@ def _branches(store: Store, key: ObjectName) -> list[int]:
 
 def _shared(one: ObjectName, other: ObjectName) -> int:
     """How many first letters two names of one namespace have in common."""
-    if one.namespace != other.namespace:
-        return 0
-    pairs = zip(one.name, other.name, strict=False)
+    return _shared_letters(one.name, other.name) if one.namespace == other.namespace else 0
+
+
+def _shared_letters(one: str, other: str) -> int:
+    pairs = zip(one, other, strict=False)
     differing = (place for place, (a, b) in enumerate(pairs) if a != b)
-    return next(differing, min(len(one.name), len(other.name)))
+    return next(differing, min(len(one), len(other)))
 
 
 _DIGEST = "sha256:"

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.judgements import NEXT_FRAME
+from tests.browser.sizes.long_names import names_seen
 from tests.browser.visits import Visits
 from tests.support.api_client import LeaseApi, leases, timestamp
 from tests.support.processes import wait_for
@@ -244,6 +246,31 @@ def test_a_hand_over_to_a_former_holder(api, visits, name):
     spec = spec_of(api, name)
     assert (spec["holderIdentity"], spec["leaseTransitions"]) == ("cp-1", 9)
     assert spec["acquireTime"] == spec["renewTime"]
+
+
+def test_former_holders_are_told_apart_by_what_differs_at_every_width(api, visits, name):
+    pod, node = "a-rather-long-named-controller-manager", "gke-production-pool-1-8d3f2a11-x2vf"
+    others = [f"{pod}-59d4c9cf7d-llbqz_{uuid}1b7e44" for uuid in ("8c2e41f0-", "9a57-2d9a3c")]
+    others += [f"{node}.eu-central-1.internal_{tail}" for tail in ("a", "b")]
+    api.create(name, holder="cp-1", duration=3600, transitions=1)
+    for number, holder in enumerate([*others, "cp-2"], 2):
+        api.take(name, holder=holder, transitions=number)
+    page = known(visits, name, "hand-over")
+
+    def offered() -> bool:
+        page.reload()
+        return page.locator("input[name=to]").count() == len(others) + 2  # cp-1, and another
+
+    wait_for(offered, what="all former holders")
+    for width in (390, 1440):
+        page.set_viewport_size({"width": width, "height": 844})
+        page.evaluate(NEXT_FRAME)
+        seen = names_seen(page, ".pick .holder[title]")
+        assert set(seen) == {"cp-1", *others}
+        assert len(set(seen.values())) == len(seen)
+        assert [one for one in others if not seen[one].endswith(one[-4:])] == []
+    titles = [one.get_attribute("title") for one in page.locator(".pick .holder[title]").all()]
+    assert set(titles) == {"cp-1", *others}
 
 
 def test_yaml_shows_the_causes_at_their_lines(api, visits, name):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dashboard.parts.names import WHOLE_NAME, cut_name, shown_name
+from dashboard.parts.names import WHOLE_NAME, cut_name, shown_name, told_apart
 from leases.domain.lease import ObjectName
 from tests.support.board import a_lease, fill
 
@@ -59,6 +59,16 @@ def test_siblings_differ_however_narrow_their_place(board, names):
     shown = [narrow(shown_name("a", ObjectName("apps", name))) for name in names]
     assert len(set(shown)) == len(names)
     assert max(map(len, shown)) <= 26
+
+
+@pytest.mark.parametrize("names", [CERT_MANAGER, GRID, LONG], ids=["real", "grid", "253 letters"])
+def test_names_without_a_cluster_differ_as_well(names):
+    shown = told_apart([*names, names[0]])
+    assert ["".join(text for text, _ in one) for one in shown.values()] == list(names)
+    assert len({narrow(one) for one in shown.values()}) == len(names)
+    assert narrow(told_apart(["a-holder-that-stands-alone"])["a-holder-that-stands-alone"]) == (
+        "a-ho…-alone"
+    )
 
 
 def test_only_the_same_namespace_has_siblings(board):

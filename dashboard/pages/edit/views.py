@@ -21,7 +21,7 @@ from dashboard.lists.url_parameters import BadFilter, one_of, text
 from dashboard.parts.formatting import when
 from dashboard.parts.holder_place import pod_state
 from dashboard.parts.holdings import holdings_of, host_of
-from dashboard.parts.names import MAX_IDENTITY, holder_view
+from dashboard.parts.names import MAX_IDENTITY, holder_view, told_apart
 from dashboard.parts.write_access import ON_LEASE, ON_LIST, may_write_each, rights_of
 from leases.actions.write_lease import DryRun
 from leases.domain import edit
@@ -87,7 +87,12 @@ class HandOverPage(LeaseActionPage[edit_form.HandOverForm]):
         named = {one.identity for _, one in candidates}
         others = await self._judged([one for one in before if one.holder not in named])
         ranked = sorted([*candidates, *others], key=lambda one: one[0])
-        self.choices = tuple(one for _, one in ranked[:MAX_CHOICES])
+        choices = [one for _, one in ranked[:MAX_CHOICES]]
+        holder = [] if self.is_gone else [self.tracked.holder or ""]
+        shown = told_apart([*(one.view.identity for one in choices), *holder])
+        self.choices = tuple(
+            msgspec.structs.replace(one, shown=shown[one.view.identity]) for one in choices
+        )
 
     def initial(self) -> dict[str, Any]:
         """`?holder=` chooses a holder."""
