@@ -33,10 +33,21 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     sort: Sort
     sealed: str
-    address: str  # of the pages, as an admin came to them
+    address: str  # of the pages, as the last admin came to them
     rows: tuple[int, ...]  # () refreshes what goes on, for Alertmanager
     messages: tuple[Message, ...]
     attempt: int
+
+
+def address_of_pages() -> str:
+    """By which an admin came to save a receiver, one for all of them; "" where none is known."""
+    known = Receiver.objects.exclude(address="").order_by("-pk")
+    return known.values_list("address", flat=True).first() or ""
+
+
+def note_address(address: str) -> None:
+    """Let the messages to all receivers link to where the last admin came."""
+    Receiver.objects.exclude(address=address).update(address=address)
 
 
 def _waits(until: datetime, now: datetime) -> bool:
@@ -99,7 +110,7 @@ def _claim_next(
         name=receiver.name,
         sort=Sort(receiver.sort),
         sealed=receiver.sealed,
-        address=receiver.address,
+        address=address_of_pages(),
         rows=numbers,
         messages=messages,
         attempt=chosen[0].attempts + 1,
@@ -301,7 +312,7 @@ def claim_refreshes(
                     name=one.name,
                     sort=Sort.ALERTMANAGER,
                     sealed=one.sealed,
-                    address=one.address,
+                    address=address_of_pages(),
                     rows=(),
                     messages=tuple(filter(None, map(stored_message, rows))),
                     attempt=1,

@@ -31,7 +31,7 @@ from leases.domain.incident import Cause, Confidence
 from leases.domain.kind import Kind
 from leases.domain.notify import Choice, Gravity, Message, Security, Sort, Stage, Target
 from leases.domain.phase import Phase
-from leases.history.deliveries import drop_waiting, queue_test
+from leases.history.deliveries import address_of_pages, drop_waiting, note_address, queue_test
 from leases.models import Notification, Receiver
 
 
@@ -213,6 +213,8 @@ class ReceiverForm(PlainForm):
         if target != self._known:  # nothing was sent there yet
             receiver.last_sent_at = None
         receiver.save()
+        if receiver.address:
+            note_address(receiver.address)
         if not receiver.enabled:
             drop_waiting(receiver.pk, now)
         return receiver
@@ -289,8 +291,7 @@ def notifications(request: HttpRequest) -> HttpResponseBase:
         "receivers": found,
         "sorts": list(SORT_WORDS.items()),
         "link_base": settings.LEASEBOARD.url,
-        "linkless": [one for one in receivers if not one.address],
-        "addresses": sorted({one.address for one in receivers} - {""}),
+        "address": address_of_pages(),
     }
     return render(request, "notifications/index.html", context)
 

@@ -170,12 +170,25 @@ def test_the_page_says_what_the_links_of_messages_need(browser, settings):
     assert decode_choice(one.choice).severities == (Gravity.CRITICAL,)
     page = " ".join(text_of(browser.get("/notifications/")).split())
     assert one.address == "http://testserver"
-    assert "messages link to http://testserver, the address by which an admin came" in page
+    assert "Messages link to http://testserver, the address by which an admin came" in page
     Receiver.objects.update(address="")
     page = " ".join(text_of(browser.get("/notifications/")).split())
-    assert "Messages to ops have no link: save the receiver once more." in page
+    assert "Messages have no link: set LEASEBOARD_URL" in page
     settings.LEASEBOARD = settings.LEASEBOARD.__class__(url="https://leases.example.com")
-    assert "LEASEBOARD_URL" not in text_of(browser.get("/notifications/"))
+    page = " ".join(text_of(browser.get("/notifications/")).split())
+    assert "Messages link to https://leases.example.com, which LEASEBOARD_URL sets." in page
+
+
+def test_messages_to_all_receivers_link_to_where_the_last_admin_came(browser, settings):
+    settings.ALLOWED_HOSTS = ["testserver", "board.example.com"]
+    make(browser)
+    browser.post(f"{URL}new/?sort=webhook", WEBHOOK | {"name": "b"}, HTTP_HOST="board.example.com")
+    for one in Receiver.objects.all():
+        browser.post(f"{URL}{one.pk}/test/")
+    page = " ".join(text_of(browser.get("/notifications/")).split())
+    assert "Messages link to http://board.example.com, the address" in page
+    assert "http://testserver" not in page
+    assert [one.address for one in claim("one", clock.now())] == ["http://board.example.com"] * 2
 
 
 def test_the_log_looks_again_while_a_test_waits(browser):
