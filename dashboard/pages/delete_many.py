@@ -30,6 +30,7 @@ from dashboard.parts.formatting import age, counted, listed
 from dashboard.parts.lease_controls import says
 from dashboard.parts.lease_filter import LeaseFilter, find
 from dashboard.parts.lease_row import lease_url, row_view
+from dashboard.parts.names import told_apart
 from dashboard.parts.write_access import WriteAccess, may_write
 from dashboard.watched_cluster import NodeBook, WatchedCluster
 from leases.actions import deletion_runs
@@ -385,6 +386,7 @@ def _find(cluster: str, number: int) -> Deletion:
 def _presented(row: Deletion, now: datetime) -> dict[str, Any]:
     counts = deletion_runs.counts_of(row)
     lines = deletion_runs.not_deleted(row, REPORT_LINES)
+    shown = told_apart(line.name for line in lines)
     ended = row.ended_at or now
     took = (ended - row.made_at).total_seconds()
     active = row.state in Deletion.ACTIVE
@@ -398,7 +400,11 @@ def _presented(row: Deletion, now: datetime) -> dict[str, Any]:
         "took": age(took),
         "left": _left(counts, took) if active else "",
         "lines": [
-            {"line": line, "url": lease_url(row.cluster, ObjectName(line.namespace, line.name))}
+            {
+                "line": line,
+                "url": lease_url(row.cluster, ObjectName(line.namespace, line.name)),
+                "shown": shown[line.name],
+            }
             for line in lines
         ],
         "more": max(0, counts.tried - counts.deleted - len(lines)),

@@ -3,6 +3,7 @@
 import hashlib
 import re
 import zlib
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 
@@ -124,7 +125,9 @@ _LAST = "\U0010ffff"  # sorts after every letter of a name
 def shown_name(cluster: str, key: ObjectName, domain: str = "") -> ShownName:
     """The name without `domain`, cut where the names beside it in the list of the cluster agree."""
     store = running_store(cluster)
-    places = _branches(store, key) if store and len(key.name) > WHOLE_NAME else []
+    places: list[int] = []
+    if store and len(key.name) > WHOLE_NAME:
+        places = _branches(key.name, _siblings(store, key.namespace))
     return cut_name(key.name.removesuffix(domain), places)
 
 
@@ -152,22 +155,13 @@ def cut_name(name: str, branches: Iterable[int] = ()) -> ShownName:
 
 def told_apart(names: Iterable[str]) -> dict[str, ShownName]:
     """Names of one list, cut where each begins to differ from those most like it."""
-    every = tuple(dict.fromkeys(names))
-    return {name: cut_name(name, _places(name, every)) for name in every}
+    every = sorted(set(names))
 
+    def around(first: str, last: str) -> list[str]:
+        before, after = bisect_left(every, first), bisect_right(every, last)
+        return [*every[max(0, before - 1) : before], *every[after : after + 1]]
 
-def _places(name: str, among: Iterable[str]) -> list[int]:
-    """How many first letters it shares with those most like it, and with those beyond."""
-    places: list[int] = []
-    others = [one for one in among if one != name]
-    while others and len(places) < _BRANCHES:
-        shared = max(_shared_letters(name, one) for one in others)
-        if not shared:
-            break
-        places.append(shared)
-        beginning = name[: _start(name, shared)]
-        others = [one for one in others if not one.startswith(beginning)]
-    return places
+    return {name: cut_name(name, _branches(name, around)) for name in every}
 
 
 def _start(name: str, place: int) -> int:
@@ -175,24 +169,29 @@ def _start(name: str, place: int) -> int:
     return max(place - _BEFORE, *(name.rfind(mark, 0, place) for mark in "-."), 0)
 
 
-def _branches(store: Store, key: ObjectName) -> list[int]:
-    """How many first letters the name shares with its nearest siblings, and with those beyond."""
+def _branches(name: str, around: Callable[[str, str], Iterable[str]]) -> list[int]:
+    """How many first letters it shares with its nearest siblings, and with those beyond.
+
+    `around` gives the siblings next to a range of names.
+    """
     places: list[int] = []
-    first = last = key
+    first = last = name
     while len(places) < _BRANCHES:
-        shared = max((_shared(key, other) for other in store.around(first, last)), default=0)
+        shared = max((_shared_letters(name, other) for other in around(first, last)), default=0)
         if not shared:
             break
         places.append(shared)
-        beginning = key.name[: _start(key.name, shared)]
-        first = ObjectName(key.namespace, beginning)
-        last = ObjectName(key.namespace, beginning + _LAST)
+        first = name[: _start(name, shared)]
+        last = first + _LAST
     return places
 
 
-def _shared(one: ObjectName, other: ObjectName) -> int:
-    """How many first letters two names of one namespace have in common."""
-    return _shared_letters(one.name, other.name) if one.namespace == other.namespace else 0
+def _siblings(store: Store, namespace: str) -> Callable[[str, str], Iterable[str]]:
+    def around(first: str, last: str) -> list[str]:
+        found = store.around(ObjectName(namespace, first), ObjectName(namespace, last))
+        return [other.name for other in found if other.namespace == namespace]
+
+    return around
 
 
 def _shared_letters(one: str, other: str) -> int:

@@ -64,7 +64,9 @@ def test_siblings_differ_however_narrow_their_place(board, names):
 @pytest.mark.parametrize("names", [CERT_MANAGER, GRID, LONG], ids=["real", "grid", "253 letters"])
 def test_names_without_a_cluster_differ_as_well(names):
     shown = told_apart([*names, names[0]])
-    assert ["".join(text for text, _ in one) for one in shown.values()] == list(names)
+    assert {name: "".join(text for text, _ in one) for name, one in shown.items()} == {
+        name: name for name in names
+    }
     assert len({narrow(one) for one in shown.values()}) == len(names)
     assert narrow(told_apart(["a-holder-that-stands-alone"])["a-holder-that-stands-alone"]) == (
         "a-ho…-alone"
