@@ -176,6 +176,13 @@ BOXES = r"""() => {
   }
   return found;
 }"""
+# Texts that are cut although nothing says them whole.
+UNTITLED = """() => [...document.querySelectorAll("main *")]
+  .filter((el) => el.clientWidth && el.scrollWidth > el.clientWidth + 1)
+  .filter((el) => ["hidden", "clip"].includes(getComputedStyle(el).overflowX))
+  .filter((el) => el.checkVisibility() && el.textContent.trim())
+  .filter((el) => !el.matches("svg, svg *, .vh, .panel, pre") && !el.closest("[title]"))
+  .map((el) => `cut without a title: ${el.outerHTML.slice(0, 160)}`)"""
 # Gives each figure of a list of facts several digits, and a long label beside it.
 LONG_LABELS = """() => document.querySelectorAll("dt:has(+ dd.num)").forEach((label) => {
   label.append(", with a label that says more of it");
