@@ -30,7 +30,7 @@ _threads = WorkerThreads("fleet", 1)
 def _stamp(feed: ClusterFeed, now: datetime) -> Stamp:
     """Differs when a strip may: read before the strip is."""
     told = feed.store.connection.shown(now)
-    moves = feed.moves.number, feed.incident_turn, len(feed.clock_moves)
+    moves = feed.moves.number, feed.incident_turn, len(feed.clock_moves), feed.server_version
     return *moves, told.state, told.since, told.detail, feed.store.synced
 
 

@@ -15,7 +15,7 @@ from leases.kube import cluster_secrets
 from leases.kube.cluster_source import ClusterSource, Kubeconfig, SourceKind
 from leases.kube.connect import connect
 from leases.kube.http_session import Timeouts
-from leases.kube.lease_client import GROUP, LeaseClient, may
+from leases.kube.lease_client import GROUP, LeaseClient, ServerVersion, may
 from leases.wire.status import ApiError, Forbidden, NotFound, Unauthorized, Unreachable
 
 LITTLE_SKEW, MUCH_SKEW = timedelta(seconds=2), timedelta(seconds=30)  # a Date has whole seconds
@@ -25,10 +25,6 @@ WHERE = "Correct the source of the cluster (LEASEBOARD_CLUSTERS) or LEASEBOARD_K
 READ = ("get", "list", "watch")
 EDIT = ("create", "update", "patch", "delete")
 EVIDENCE = (("", "pods"), ("", "nodes"), ("", "events"), (GROUP, "leasecandidates"))
-
-
-class _Version(msgspec.Struct, frozen=True, rename="camel"):
-    git_version: str
 
 
 class _Ended(Exception):
@@ -139,7 +135,7 @@ class _Examination:
         asked, began = self._now(), time.monotonic()
         try:
             body = await self._client.send("GET", "/version", within=self._seconds, received=head)
-            version = msgspec.json.decode(body, type=_Version).git_version
+            version = msgspec.json.decode(body, type=ServerVersion).git_version
         except Forbidden:
             version = "of a version that it does not tell"
         except Unreachable as error:

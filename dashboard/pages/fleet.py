@@ -183,6 +183,7 @@ class StripView(msgspec.Struct, frozen=True, kw_only=True):
     shape: str  # of the connection
     connection: str
     since: str
+    version: str  # of the API server
     figures: tuple[StripFigure, ...]
     changes: StripFigure
     spark: Sparkline
@@ -212,6 +213,7 @@ def strip_view(row: FleetRow) -> StripView:
         shape=_SHAPES[connection.state],
         connection=_WORDS[connection.state],
         since=when(connection.since, row.now),
+        version=row.feed.server_version,
         figures=(
             incidents,
             *(_figure(kpi if row.known else unread(kpi)) for kpi in phases),
@@ -293,6 +295,7 @@ def row_item(row: FleetRow) -> dict[str, Any]:
         "cluster": row.cluster,
         "trouble": row.trouble.value,
         "connection": row.connection.state.value,
+        "version": row.feed.server_version or None,
         "since": format_microtime(row.connection.since),
         "as_of": format_microtime(row.now) if row.live else microtime_or_none(row.heard_at),
         "sentence": cell_view(row).sentence,

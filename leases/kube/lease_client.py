@@ -43,6 +43,12 @@ T = TypeVar("T")
 Texts = list[str]  # inside the class, `list` is a method
 
 
+class ServerVersion(msgspec.Struct, frozen=True, rename="camel"):
+    """What `/version` answers; nearly every cluster tells it everybody."""
+
+    git_version: str
+
+
 class ReadOnly(Forbidden):
     """Leaseboard is set to write nothing to this cluster; no request was sent."""
 
@@ -141,6 +147,13 @@ class LeaseClient:
         """Return the cluster's current resourceVersion: the cheapest health check."""
         page = await self._page(1, "", within=self.limits.probe)
         return page.metadata.resource_version
+
+    async def server_version(self) -> str:
+        """Return the version of the API server, such as v1.34.1."""
+        found = await self.read(
+            "/version", ServerVersion, "version", query=(), within=self.limits.probe
+        )
+        return found.git_version
 
     async def get(self, key: ObjectName) -> Lease:
         return watch_decoding.read_lease(await self._session.fetch("GET", _path(key)))

@@ -71,6 +71,15 @@ async def test_a_page_gets_all_once_and_then_what_differs(publisher, hub):
     assert ">1 vacant<" in regions["cell-b"]
 
 
+async def test_a_strip_is_drawn_at_once_when_its_version_is_known(publisher, hub):
+    page = open_page(hub)
+    await hub.tick(NOW)
+    page.frame(NOW)
+    publisher.hubs["a"].server_version = "v1.34.1"
+    await hub.tick(NOW)
+    assert "v1.34.1" in page.frame(NOW)["regions"]["strip-a"]
+
+
 async def test_a_cluster_that_is_cut_off_is_drawn_at_once(publisher, hub):
     page = open_page(hub)
     await hub.tick(NOW)

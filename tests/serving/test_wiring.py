@@ -25,10 +25,13 @@ from leases.domain.watched_times import ConnectionState, Missing
 from leases.history.watched_spans import STOOD_STILL
 from leases.kube.backoff import Backoff
 from leases.kube.cluster_source import ClusterSource, SourceKind
+from leases.kube.lease_client import LeaseClient
 from leases.models import Edit
 from leases.tracking.tracked_lease import Update
 from leases.tracking.tracker import Progress, Tracker
 from leases.wire.microtime import format_microtime
+from leases.wire.status import Forbidden, Status
+from leases.wire.watch_decoding import Connected, Disconnected
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -74,6 +77,35 @@ async def test_a_cluster_whose_watch_died_is_stale_and_says_why(
     assert store.connection.state is ConnectionState.STALE
     assert store.connection.detail.startswith("The Leases of a are not watched. The task watch")
     assert store.connection.detail in str(running.problem("a"))
+
+
+async def test_the_version_of_a_server_is_read_each_time_its_watch_is_live_again(
+    running: Runtime,
+) -> None:
+    hub, tracker = running.publisher.hubs["a"], running._watches["a"].tracker
+    await until(lambda: hub.server_version)
+    version = hub.server_version
+    assert re.fullmatch(r"v1\.\d+\.\d+.*", version)
+    hub.server_version = "v0"
+    tracker.handle(Disconnected("The API server is replaced."))
+    tracker.handle(Connected())
+    await until(lambda: hub.server_version == version)
+
+
+async def test_a_server_that_does_not_tell_its_version_is_watched_all_the_same(
+    running: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hub, watch = running.publisher.hubs["a"], running._watches["a"]
+    await until(lambda: hub.server_version)
+
+    async def refuses(_: LeaseClient) -> str:
+        raise Forbidden(Status(code=403, message="no"))
+
+    monkeypatch.setattr(LeaseClient, "server_version", refuses)
+    watch._live_again.set()
+    await until(lambda: not hub.server_version)
+    assert not running.supervisor.restarts["version", "a"]
+    assert hub.store.connection.state is ConnectionState.LIVE
 
 
 async def test_the_page_of_all_clusters_hears_of_problems_and_says_where_it_fails(
@@ -288,7 +320,7 @@ async def test_every_task_of_the_process_runs(running: Runtime) -> None:
         "recorder", "clock", "retention", "reliability", "overrides", "database", "rights",
         "audit", "wall link use", "notifications", "memory", "renewals", "fleet",
         "lease-api", "watch a", "publisher a", "deletions a", "incidents a", "nodes a",
-        "evidence a",
+        "evidence a", "version a",
     }  # fmt: skip
 
 

@@ -21,7 +21,7 @@ from dashboard.serving.tasks.incidents import Incidents
 from dashboard.serving.tasks.supervisor import Supervisor
 from dashboard.watched_cluster import NodeBook, WatchedCluster
 from leases.domain.steady_clock import Jump
-from leases.domain.watched_times import Missing
+from leases.domain.watched_times import ConnectionState, Missing
 from leases.history import find_changes, write_batch
 from leases.history.overrides import load, load_marks
 from leases.history.recorder import Recorder, StateSource
@@ -39,6 +39,8 @@ from leases.tracking.tracked_lease import Update
 from leases.tracking.tracker import Tracker
 from leases.wire.status import ApiError, Forbidden, NotFound
 from leases.wire.watch_decoding import Disconnected
+
+MAX_VERSION = 64  # characters
 
 
 class ClusterWatch:
@@ -64,6 +66,7 @@ class ClusterWatch:
         self._clock = clock
         self._timers = timers
         self._kubeconfig = kubeconfig
+        self._live_again = asyncio.Event()
 
     async def prepare(self) -> None:
         """Remember where an earlier run stopped, and let recorder and publisher follow."""
@@ -127,6 +130,18 @@ class ClusterWatch:
         async with aclosing(events):
             await tracker.run(events)
 
+    async def read_version(self) -> None:
+        """Ask what runs there each time the watch is live again, until cancelled."""
+        cluster, hub = self._cluster, self._publisher.hubs[self._cluster.name]
+        while True:
+            await self._live_again.wait()
+            try:
+                hub.server_version = (await cluster.writer.server_version())[:MAX_VERSION]
+            except ApiError as error:
+                logger.info("%s does not tell its version: %s", cluster.name, error)
+                hub.server_version = ""
+            self._live_again.clear()
+
     def died(self, problem: Problem) -> None:
         """The watch stopped on an unexpected error: what is known grows stale."""
         self.tracker.handle(Disconnected(problem.sentence))
@@ -152,6 +167,8 @@ class ClusterWatch:
             self._recorder.watches.stood_still(update.cluster, missed.since, missed.until)
         if update.connection is not None:
             self._recorder.watches.record(update.cluster, update.connection)
+            if update.connection.state is ConnectionState.LIVE:
+                self._live_again.set()
         self._recorder.record(
             cluster=update.cluster,
             changes=update.changes,
@@ -222,6 +239,7 @@ def start_cluster_tasks(
     start("watch", watch.run, effect=f"The Leases of {name} are not watched.", on_death=watch.died)
     read = partial(read_nodes, cluster, hub.nodes)
     start("nodes", read, effect=f"The Nodes of {name} are not read.")
+    start("version", watch.read_version, effect=f"The version of {name} is not read.")
     start("publisher", hub.run, effect=f"Open pages of {name} do not follow what happens.")
     start(
         "deletions",

@@ -117,6 +117,16 @@ def test_the_worst_comes_first(make_board, operator):
     ]  # fmt: skip
 
 
+def test_a_strip_shows_the_version_of_its_api_server_once_it_is_known(make_board, operator):
+    board = make_board("new", "old")
+    board.feeds["new"].server_version = "v1.34.1"
+    found = strips(text_of(operator.get("/")))
+    assert ("v1.34.1" in found["new"], "v1." in found["old"]) == (True, False)
+    assert {one["cluster"]: one["version"] for one in items(operator)} == {
+        "new": "v1.34.1", "old": None,
+    }  # fmt: skip
+
+
 def test_only_what_was_not_planned_counts_and_the_gravest_is_named(make_board, operator):
     board = make_board("a", "b")
     small, large = incident("a", sentence="small"), incident("a", id="large", sentence="large")

@@ -32,6 +32,7 @@ from leases.apiserver.http import port
 from leases.apiserver.registry import namespaces
 from leases.apiserver.watch import hub
 from leases.history import database, recorder
+from leases.kube import lease_client
 from leases.listener import server
 from leases.tracking import tracker
 
@@ -96,6 +97,7 @@ patch("watch", tracker.Tracker, "_follow")
 patch("watch-deadlines", tracker.Tracker, "tick")
 patch("watch-renewals", tracker.Tracker, "flush", after=True)
 patch("nodes", cluster_watch, "list_nodes")
+patch("version", lease_client.LeaseClient, "server_version")
 patch("publisher", publisher.ClusterHub, "tick")
 patch("fleet", fleet.FleetHub, "tick")
 patch("strips", fleet, "drawings_of")

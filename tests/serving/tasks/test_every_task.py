@@ -144,7 +144,8 @@ NOBODY = "the clock, frames of open pages, the demo, elections of the embedded A
 NAMES = "the look-up of a receiver's or a cluster's name"
 # Each background task and each pool, with its row of the table in docs/decisions.md.
 WAITS = {
-    "watch": (API,), "nodes": (API, REGIONS), "evidence": (API,), "deletions": (API, WRITER),
+    "watch": (API,), "version": (API,), "nodes": (API, REGIONS), "evidence": (API,),
+    "deletions": (API, WRITER),
     "audit": (API, WRITER), "recorder": (WRITER,), "history": (WRITER,), "overrides": (WRITER,),
     "wall link use": (WRITER,), "start": (WRITER,), "incidents": ("a review of incidents",),
     "notifications": ("a receiver over HTTP", "a mail server"),

@@ -27,6 +27,7 @@ FAULTS = {
     "watch-deadlines": ("watch", CLUSTER, "The Leases of embedded are not watched."),
     "watch-renewals": ("watch", CLUSTER, "The Leases of embedded are not watched."),
     "nodes": ("nodes", CLUSTER, "The Nodes of embedded are not read."),
+    "version": ("version", CLUSTER, "The version of embedded is not read."),
     "publisher": ("publisher", CLUSTER, "Open pages of embedded do not follow what happens."),
     "fleet": ("fleet", "", "Open pages of all clusters do not follow what happens."),
     "strips": (
@@ -66,7 +67,7 @@ FAULTS = {
     "bookmarks": ("bookmarks", "", "The embedded Lease API failed on a request or on an event."),
     "publish": ("publish", "", "The embedded Lease API failed on a request or on an event."),
 }
-AT_START = ("nodes", "retention", "reliability", "demo")  # these act once in a long time
+AT_START = ("version", "nodes", "retention", "reliability", "demo")  # these act once in a long time
 ROUNDS = (
     ("watch", "publisher", "fleet", "recorder", "overrides", "rights", "wall link use", "clock"),
     (
