@@ -80,6 +80,21 @@ def test_the_lane_goes_on_with_the_clock(story, visits):
     wait_for(lane_moved, what="the lane to move on")
 
 
+def test_the_figures_of_who_held_it_go_on_with_its_table(api, visits):
+    api.create("one-term", holder="cp-1", duration=59)
+    page = visits.page(locale="en-IE")  # of its own: the script stays with the page
+    page.add_init_script("window.fetch = XMLHttpRequest.prototype.send = () => {}")
+    page.goto(f"{visits.url}/c/embedded/leases/default/one-term/?range=1h")
+    longest = page.locator("#past dl.figures div", has_text="Longest").locator("b")
+    first = seconds(longest.inner_text())
+    wait_for(lambda: seconds(longest.inner_text()) > first + 1, what="the figure to go on")
+    both = "() => ['dl.figures b[data-since]', '.terms [data-since]']"
+    both += ".map((one) => document.querySelector(`#past ${one}`).textContent)"
+    one, other = page.evaluate(both)
+    assert one == other
+    api.delete("one-term")
+
+
 def test_the_numbers_go_on_with_the_clock_and_back_with_a_renewal(story, visits):
     page = visits.open_live(PATH)
     first = page.locator("#head .about b").first

@@ -63,7 +63,8 @@ from leases.tracking.tracked_lease import Tracked
 
 class LeasePast(msgspec.Struct, frozen=True, kw_only=True):
     """`statistics` is None if too much happened, so that changes were only counted; `totals` are
-    those of `stretch`. `unseen`: seconds without a holder that they leave out.
+    those of `stretch`. `unseen`: seconds without a holder that they leave out. `lost_since`: the
+    time without a holder counts on from then (epoch s), while nobody holds it.
     """
 
     shown: time_range.TimeRange
@@ -78,6 +79,7 @@ class LeasePast(msgspec.Struct, frozen=True, kw_only=True):
     unseen: float
     stretch: Stretch
     present: HeldView | None
+    lost_since: float | None = None
 
 
 def read_past(
@@ -88,12 +90,13 @@ def read_past(
     now: datetime,
     known: datetime | None = None,
     goes_on: bool = False,
+    is_lost: bool = False,
     held_since: datetime | None = None,
     abandoned_after: timedelta = DEFAULT_ABANDONED_AFTER,
 ) -> LeasePast:
     """Open terms are measured up to `known`, by default the end of the stretch. `goes_on`: that is
-    now. After a jump of the clock, history has the start of the present term by the old one:
-    `held_since` has it by the new one.
+    now; `is_lost`: somebody should hold it now, and nobody does. After a jump of the clock, history
+    has the start of the present term by the old one: `held_since` has it by the new one.
     """
     since, until = shown.since, shown.until
     found = lanes(cluster, [key], since=since, until=until)
@@ -129,7 +132,15 @@ def read_past(
         unseen=_unseen(stretch, key, totals),
         stretch=stretch,
         present=present,
+        lost_since=_lost_since(life, stretch, totals) if goes_on and is_lost else None,
     )
+
+
+def _lost_since(life: Life, stretch: Stretch, totals: Totals) -> float | None:
+    gap = life.gaps[-1] if life.gaps else None
+    if gap is None or gap.until is not None or gap.since < stretch.since:
+        return None  # if it began before the range, that holds no more of it later
+    return stretch.until.timestamp() - totals.gap_seconds
 
 
 def _unseen(stretch: Stretch, key: ObjectName, totals: Totals) -> float:
@@ -170,6 +181,7 @@ def past_view(
         "links": links,
         "note": note,
         "lost": lost,
+        "lost_since": past.lost_since,
         "unseen": unseen,
         "says": f"Who held it: {note}{lost}{' without a holder' if lost else ''}{unseen}",
         "measures": measures,
@@ -183,7 +195,7 @@ def past_view(
         "room": 78 if len(ends) > CLOCK else 100,  # percent of the axis for the times before it
         "rows": tuple(rows[:TERMS]),
         "more": max(0, len(rows) - TERMS),
-        "figures": _figures(measured, past.totals, measures, whole=not blind, live=end is None)
+        "figures": _figures(measured, past, measures, whole=not blind, live=end is None)
         if measured
         else (),
         "too_many": "" if past.statistics else _too_many(past.changes),
@@ -285,6 +297,7 @@ class Figure(NamedTuple):
     value: str
     detail: str
     measure: Measure | None = None
+    since: float | None = None  # epoch s; the value counts on from then
     number: str = ""  # goes on with the detail
     of: Measure | None = None
     noun: str = ""
@@ -292,13 +305,14 @@ class Figure(NamedTuple):
 
 def _figures(
     seen: Statistics,
-    totals: Totals,
+    past: LeasePast,
     measures: Mapping[str, Measure],
     *,
     whole: bool,
     live: bool,
 ) -> Sequence[Figure]:
     """`live`: the range ends now."""
+    totals, present = past.totals, past.present
     share = percent(totals.gap_seconds, totals.watched_seconds)
     lost = age(totals.gap_seconds) if totals.gap_seconds else "never" if whole else "none seen"
     in_range = "in the range" if whole else "in the time watched"
@@ -308,17 +322,30 @@ def _figures(
     measured = f"{seen.measured:,} of" if seen.measured != totals.handovers else "of"
     goes_on = "so far: it goes on" if live else "up to the end of the range"
     ended = "it has ended" if seen.longest else ""
+
+    def counts_on(length: float | None) -> float | None:
+        return present.since if present is not None and length == present.watched else None
+
     return (
         Figure("Terms", thousands(seen.terms), "that went on in the range"),
         Figure(
-            "Longest", _length(seen.longest, unseen), goes_on if seen.longest_goes_on else ended
+            "Longest",
+            _length(seen.longest, unseen),
+            goes_on if seen.longest_goes_on else ended,
+            since=counts_on(seen.longest),
         ),
-        Figure("Median", _length(seen.median, unseen), "half of them were longer"),
+        Figure(
+            "Median",
+            _length(seen.median, unseen),
+            "half of them were longer",
+            since=counts_on(seen.median),
+        ),
         Figure(
             "Without a holder",
             lost,
             of_time if totals.gap_seconds else in_range,
             measures["unheld"],
+            past.lost_since if totals.gap_seconds else None,
         ),
         Figure(
             "Handed over in, p50",

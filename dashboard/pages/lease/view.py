@@ -29,8 +29,10 @@ from dashboard.parts.names import holder_view, shown_holder
 from dashboard.parts.page_links import LAST_HOUR, ShownTime, history_url, holder_page, lease_pages
 from dashboard.parts.time_range import range_for
 from dashboard.parts.write_access import ON_LEASE, known_rights
+from leases.domain.figures import is_in_trouble
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
+from leases.domain.phase import Phase
 from leases.domain.terms import PastPhase, PastState
 from leases.domain.watched_times import UnwatchedTime
 from leases.history import find_changes, outbox
@@ -171,6 +173,13 @@ def lease(request: ClusterRequest, cluster: str, namespace: str, name: str) -> H
     return render(request, "leases/detail.html", context)
 
 
+def _is_lost(tracked: Tracked) -> bool:
+    """Whether somebody should hold it, and nobody does."""
+    phase = tracked.phase
+    trouble = is_in_trouble(phase, tracked.kind, excused=tracked.excused)
+    return trouble and phase is not Phase.LATE
+
+
 class LeasePage:
     """One request for a Lease's page."""
 
@@ -285,6 +294,7 @@ class LeasePage:
             now=self.now,
             known=known,
             goes_on=end is None,
+            is_lost=self.tracked is not None and _is_lost(self.tracked),
             held_since=self.tracked.held_since if self.tracked and moved else None,
             abandoned_after=self.request.cluster.store.abandoned_after,
         )

@@ -133,6 +133,46 @@ def test_the_longest_term_goes_on_or_has_ended(store, operator, goes_on):
     assert ("so far: it goes on" in shown, "it has ended" in shown) == (goes_on, not goes_on)
 
 
+def counts_from(response) -> dict[str, float]:
+    """Minutes ago from when each figure of the past counts on."""
+    found = re.findall(r'<dt>([^<]+)</dt><dd><b[^>]* data-since="([\d.]+)"', html_of(response))
+    now = datetime.now(UTC).timestamp()
+    return {label: round((now - float(since)) / 60, 1) for label, since in found}
+
+
+def test_figures_of_a_term_that_goes_on_count_on_while_the_page_is_open(store, operator):
+    watched()
+    remember(ChangeType.CREATED, 50, holder="cp-3")
+    remember(ChangeType.TAKEN_OVER, 45, holder="cp-1", previous_holder="cp-3")
+    assert counts_from(operator.get(HOUR)) == {"Longest": 45.0}
+    assert counts_from(operator.get(f"{PATH}?range=15m")) == {"Longest": 45.0, "Median": 45.0}
+    since, until = (f"{ago(minutes):%Y-%m-%dT%H:%M:%SZ}" for minutes in (60, 1))
+    assert counts_from(operator.get(f"{PATH}?from={since}&to={until}")) == {}
+    store.connection = Connection(state=ConnectionState.STALE, since=ago(0), heard_at=ago(0))
+    assert counts_from(operator.get(HOUR)) == {}
+
+
+@pytest.mark.parametrize("kind", [Kind.ELECTION, Kind.LOCK])
+def test_the_time_without_a_holder_counts_on_while_nobody_holds_it(store, operator, kind):
+    watched()
+    remember(ChangeType.CREATED, 50, holder="cp-3", kind=kind)
+    remember(ChangeType.RELEASED, 30, previous_holder="cp-3", kind=kind)
+    remember(ChangeType.ACQUIRED, 28, holder="cp-2", gap_seconds=120.0, kind=kind)
+    remember(ChangeType.RELEASED, 8, previous_holder="cp-2", kind=kind)
+    assert "Without a holder" not in counts_from(operator.get(HOUR))  # somebody holds it by now
+    fill(store, a_lease(holder=None, version="2"))
+    store.set_overrides({KEY: (kind, "said so")}, datetime.now(UTC))
+    response = operator.get(HOUR)
+    if kind is Kind.LOCK:
+        assert counts_from(response) == {}
+        return
+    assert counts_from(response) == {"Without a holder": 10.0}
+    assert re.search(r'data-since="[\d.]+">10 m \d s</span> without a holder', html_of(response))
+    wholly = operator.get(f"{PATH}?range=5m")  # the range holds no more of it later
+    assert figures(wholly)["Without a holder"] == "5 m 0 s"
+    assert counts_from(wholly) == {}
+
+
 def test_the_lane_has_terms_gaps_marks_and_what_nobody_watched(store, operator):
     a_story()
     remember(ChangeType.RECONFIGURED, 5, holder="cp-1", fields=("leaseDurationSeconds",))
