@@ -9,19 +9,21 @@ from urllib.parse import urlencode
 import msgspec
 from django.urls import reverse
 
-from dashboard.charts.lanes import shapes
+from dashboard.charts.lanes import fog, shapes
 from dashboard.charts.time_axis import Scale, percent, ticks
 from dashboard.parts.cause_words import SOURCE_WORDS
+from dashboard.parts.change_sentence import AT_ONCE
 from dashboard.parts.formatting import (
     age,
     capitalized,
     counted,
+    gap_length,
     more_unwatched,
     shortened,
     span_of,
     when,
 )
-from dashboard.parts.incident_line import visible
+from dashboard.parts.incident_line import visible, worst_gap
 from dashboard.parts.lane_labels import lane_marks, shape_views
 from dashboard.parts.lease_row import lease_url
 from dashboard.parts.names import HolderView, ShownName, beside, holder_view, shown_name
@@ -36,6 +38,7 @@ from leases.domain.terms import Life, PastPhase, Term, as_of, fold
 
 _TO_NOBODY = (ChangeType.EXPIRED, ChangeType.RELEASED)
 NEVER = Held(0.0, 0.0)
+_SAME = 0.5  # seconds between two ways to measure one gap
 _BEGINS = COUNTED_ONCE | {ChangeType.CREATED, ChangeType.RECOVERED}
 
 
@@ -62,15 +65,28 @@ class AffectedLease(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def lost_words(self) -> str:
-        if not self.lost:
-            return "never without a holder"
+        if not self.lost_for:
+            return "no time without a holder seen" if self.inferred else "never without a holder"
         return f"without a holder for {self.lost_for}"
 
     @property
     def lost_for(self) -> str:
-        """`8 m 32 s so far, 38 s more not watched`."""
+        """`8 m 32 s so far, 38 s more not watched`, `at most 9.3 s, none of it watched`."""
         so_far = " so far" if self.open else ""
-        return f"{age(self.lost)}{so_far}{more_unwatched(self.unseen)}"
+        if self.lost < AT_ONCE and self.unseen:
+            length, _, unseen = gap_length(self.lost + self.unseen, self.unseen).partition(", ")
+            return f"{length}{so_far}, {unseen}"
+        return f"{age(self.lost)}{so_far}{more_unwatched(self.unseen)}" if self.lost else ""
+
+    @property
+    def no_time(self) -> str:
+        """What a page says in place of no `lost_for`."""
+        return "none seen" if self.inferred else "never"
+
+    @property
+    def inferred(self) -> bool:
+        """Whether any change of it was concluded: nobody watched what was before."""
+        return any(change.inferred for change in self.changes)
 
 
 class AffectedLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,6 +99,7 @@ class AffectedLine(msgspec.Struct, frozen=True, kw_only=True):
     before: HolderView | None
     after: HolderView | None
     lost: str
+    no_time: str
     bad: bool
 
 
@@ -97,7 +114,7 @@ def affected_leases(
         changes.setdefault(ObjectName(change.namespace, change.name), []).append(change)
     end = incident.ended or now
     found = [_affected(key, some, end, blind) for key, some in changes.items()]
-    return sorted(found, key=lambda one: (-one.lost, not one.changes, one.key))
+    return sorted(found, key=lambda one: (-one.lost, -one.unseen, not one.changes, one.key))
 
 
 def affected_line(cluster: str, one: AffectedLease) -> AffectedLine:
@@ -110,14 +127,31 @@ def affected_line(cluster: str, one: AffectedLease) -> AffectedLine:
         before=beside(holder_view(one.before), after),
         after=after,
         lost=_lost_in_short(one),
+        no_time=one.no_time,
         bad=one.lost >= LONG_GAP_SECONDS,
     )
 
 
 def _lost_in_short(one: AffectedLease) -> str:
-    if not one.lost:
-        return ""
-    return f"{'silent ' if one.silent else ''}{one.lost_for}"
+    return f"{'silent ' if one.silent and one.lost_for else ''}{one.lost_for}"
+
+
+def unseen_of_worst(
+    incident: Incident, affected: Iterable[AffectedLease]
+) -> tuple[ObjectName | None, str]:
+    """The Lease with the longest time without a holder, and what of it nobody watched."""
+    worst = max(affected, key=lambda one: _by_length(one.longest), default=None)
+    gap = incident.worst_gap_seconds or 0.0
+    if worst is None or abs(worst.longest.watched - gap) >= _SAME:
+        return None, ""
+    watched, unseen = worst.longest.watched, worst.longest.unwatched
+    if worst_gap(incident):
+        return worst.key, more_unwatched(unseen).removeprefix(", ")
+    return (worst.key, gap_length(watched + unseen, unseen)) if unseen else (None, "")
+
+
+def _by_length(gap: Held) -> tuple[float, float]:
+    return gap.watched, gap.unwatched
 
 
 def _affected(
@@ -145,7 +179,7 @@ def _affected(
         after=None if last.change in gone else last.holder,
         lost=sum(gap.watched for gap in gaps),
         unseen=sum(gap.unwatched for gap in gaps),
-        longest=max(gaps, key=lambda gap: gap.watched, default=NEVER),
+        longest=max(gaps, key=_by_length, default=NEVER),
         open=last.change in _TO_NOBODY,
     )
 
@@ -364,6 +398,7 @@ def lane_chart(
         "ticks": ticks(scale, most=7),
         "x": percent(begins),
         "width": percent(max(0.3, ends - begins)),
+        "fogs": fog(blind, scale),
         "lanes": [_lane(incident.cluster, one, scale, now, blind) for one in shown],
         "more": len(affected) - len(shown),
         "length": span_of(timedelta(seconds=int(scale.length.total_seconds()))),

@@ -30,20 +30,21 @@ from dashboard.lists.url_parameters import (
     write_moment,
 )
 from dashboard.pages.incidents.evidence import (
-    NEVER,
     AffectedLease,
     affected_leases,
     affected_line,
     evidence_lines,
     evidence_marks,
     lane_chart,
+    scale_of,
     source_count,
+    unseen_of_worst,
     without_notes,
 )
 from dashboard.pages.incidents.list import file_name, incident_item
 from dashboard.pages.incidents.markdown import incident_markdown
 from dashboard.parts.change_sentence import author_of, change_line
-from dashboard.parts.formatting import day, elapsed, listed, more_unwatched, shortened, when
+from dashboard.parts.formatting import day, elapsed, listed, shortened, when
 from dashboard.parts.incident_line import as_known, incident_line, incident_url, visible, worst_gap
 from dashboard.parts.key_figures import KIND_WORDS
 from leases.domain.change import Change
@@ -85,7 +86,6 @@ class NoteForm(forms.Form):
 
 AFFECTED, CHANGES = 25, 50  # rows of one page
 MAX_TITLE = 400  # characters
-_SAME = 0.5  # seconds between two ways to measure one gap
 
 
 class StoryPage(ListFilter, frozen=True, kw_only=True):
@@ -153,13 +153,15 @@ def _tables(
 
 
 def _blind(stored: find_incidents.StoredIncident, as_of: datetime) -> Sequence[Span]:
-    """The times of an incident that nobody watched."""
+    """The times of an incident, and of its lanes, that nobody watched."""
     one, story = stored.incident, stored.story
+    shown = scale_of(one, story, as_of)
     gaps = (timedelta(seconds=change.gap_seconds or 0.0) for change in story)
-    earliest = min([one.began, *(x.at - gap for x, gap in zip(story, gaps, strict=True))])
+    earliest = min([shown.since, *(x.at - gap for x, gap in zip(story, gaps, strict=True))])
     if watched_since(one.cluster) is None:  # nobody noted when it was watched
         return ()
-    return blind_between(one.cluster, since=earliest, until=one.ended or as_of, now=as_of)
+    until = max(shown.until, one.ended or as_of)
+    return blind_between(one.cluster, since=earliest, until=until, now=as_of)
 
 
 def _bare(change: Change) -> Change:
@@ -169,10 +171,7 @@ def _bare(change: Change) -> Change:
 
 def _facts(one: Incident, affected: Sequence[AffectedLease], as_of: datetime) -> dict[str, Any]:
     """The key figures, each with a caption; the worst gap is the one that lists and JSON have."""
-    worst = max(affected, key=lambda lease: lease.longest.watched, default=None)
-    longest = worst.longest if worst else NEVER
-    gap = one.worst_gap_seconds or 0.0
-    told = worst is not None and gap and abs(longest.watched - gap) < _SAME
+    gap_of, gap_unseen = unseen_of_worst(one, affected)
     kinds = Counter(lease.changes[0].kind for lease in affected if lease.changes)
     complete = kinds.total() == len(affected)  # else the changes of some are not stored
     said = [f"{number:,} {KIND_WORDS[kind][number > 1]}" for kind, number in kinds.most_common()]
@@ -181,10 +180,10 @@ def _facts(one: Incident, affected: Sequence[AffectedLease], as_of: datetime) ->
         "began_day": f"{day(one.began)}, UTC",
         "length": elapsed(one.began, one.ended or as_of).length,
         "ended": f"at {when(one.ended, one.began)}" if one.ended else "",
-        "gap": worst_gap(one) or ("none" if one.ended else "not over"),
-        "gap_is_long": gap >= LONG_GAP_SECONDS,
-        "gap_of": worst.key.name if told and worst else "",
-        "gap_unseen": more_unwatched(longest.unwatched).removeprefix(", ") if told else "",
+        "gap": worst_gap(one) or ("none seen" if one.ended else "not over"),
+        "gap_is_long": (one.worst_gap_seconds or 0.0) >= LONG_GAP_SECONDS,
+        "gap_of": gap_of.name if gap_of else "",
+        "gap_unseen": gap_unseen,
         "leases": one.lease_count,
         "kinds": listed(said) if complete else "",
         "hosts": len(one.hosts),

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Protocol
 
-from dashboard.pages.incidents.evidence import AffectedLease, without_note
+from dashboard.pages.incidents.evidence import AffectedLease, unseen_of_worst, without_note
 from dashboard.parts.cause_words import CAUSE_MEANINGS, CAUSE_WORDS, SOURCE_WORDS
 from dashboard.parts.change_sentence import sentence
 from dashboard.parts.formatting import age, capitalized, counted, day, fine_clock
@@ -45,7 +45,7 @@ def incident_markdown(
     now: datetime,
 ) -> str:
     """The whole document. `url` is the page of the incident, `now` the moment of what is known."""
-    lines = [f"# {plain(incident.sentence)}", "", *_facts(incident, url, now)]
+    lines = [f"# {plain(incident.sentence)}", "", *_facts(incident, affected, url, now)]
     lines += ["", "## Evidence", "", *_evidence(incident)]
     lines += ["", "## Timeline", "", *_timeline(incident, story)]
     lines += ["", "## Affected Leases", "", *_affected(affected)]
@@ -82,8 +82,11 @@ def _shown(text: str) -> str:
     )
 
 
-def _facts(incident: Incident, url: str, now: datetime) -> list[str]:
+def _facts(
+    incident: Incident, affected: Sequence[AffectedLease], url: str, now: datetime
+) -> list[str]:
     ended = incident.ended
+    lease, unseen = unseen_of_worst(incident, affected)
     length = age(((ended or now) - incident.began).total_seconds())
     cause = f"{capitalized(CAUSE_WORDS[incident.cause])}, {incident.confidence.value}"
     facts = [
@@ -98,8 +101,9 @@ def _facts(incident: Incident, url: str, now: datetime) -> list[str]:
         ),
         (
             "Longest time without a holder",
-            worst_gap(incident) or ("none" if ended else "not over"),
+            worst_gap(incident) or ("none seen" if ended else "not over"),
         ),
+        ("Perhaps without a holder", f"{unseen}: {code(str(lease))}" if lease and unseen else ""),
         ("Leases", f"{incident.lease_count:,}"),
         ("Hosts", _list(incident.hosts)),
         ("Written by", code(incident.writer) if incident.writer else ""),
@@ -138,7 +142,7 @@ def _affected(affected: Sequence[AffectedLease]) -> Iterator[str]:
     for one in affected:
         if one.changes:
             before, after = (code(who) if who else "nobody" for who in (one.before, one.after))
-            lost = one.lost_for if one.lost else "never"
+            lost = one.lost_for or one.no_time
         else:
             before = after = lost = "not stored"
         yield f"| {code(str(one.key))} | {before} | {after} | {lost} |"
