@@ -19,15 +19,14 @@ from leases.domain.edit import FieldEdit, NewLease, is_coordinated
 from leases.domain.election import ANSWER_SECONDS, REQUEUE, RETRY_SHARE, STRETCH, Outlook, forecast
 from leases.domain.kind import NODE_LEASES, Kind
 from leases.domain.lease import Lease
-from leases.domain.phase import DEADLINE_SHARE, Phase, trusted_cadence
+from leases.domain.phase import DEADLINE_SHARE, Phase, runs_out_at, trusted_cadence
+from leases.domain.steady_clock import EARLIEST
 from leases.tracking.tracked_lease import Tracked
 
 USUAL_DURATION = 15  # client-go's default
-RENEWING = {
-    "acquireTime",
-    "renewTime",
-    "leaseDurationSeconds",
-}  # contenders count anew from a write of these
+# Contenders count anew from a write of these.
+RENEWING = {"acquireTime", "renewTime", "leaseDurationSeconds"}
+EXPIRY = {"renewTime", "leaseDurationSeconds"}  # a Lease without either cannot expire
 RETRY_SECONDS = 2.0  # client-go's default retry period
 KUBELET_SECONDS = 10.0  # the kubelet renews every quarter of 40 s
 ALIVE = (Phase.HELD, Phase.LATE, Phase.UNTIMED)
@@ -124,14 +123,17 @@ def of_hand_over(tracked: Tracked, to: str, now: datetime) -> WhatHappens:
 
 def of_edit(tracked: Tracked, wanted: FieldEdit, now: datetime) -> WhatHappens:
     known, before = _Numbers(tracked, now), tracked.lease
+    after = _edited(before, wanted, now)
     said: list[str] = []
     if "holderIdentity" in wanted.spec:
-        said += _of_holder(known, before, wanted)
+        said += _of_holder(known, after, wanted)
+    if EXPIRY & wanted.spec.keys():
+        said += _of_expiry(before, after)
     if "leaseDurationSeconds" in wanted.spec:
-        said += _of_duration(known, before, wanted.spec["leaseDurationSeconds"])
+        said += _of_duration(known, before)
     gap = _expires_between_renewals(known, wanted)
     said += gap
-    said += _of_times(known, wanted)
+    said += _of_times(known, after, wanted)
     said += _of_coordination(known, wanted)
     if wanted.labels or wanted.annotations:
         said.append("Labels and annotations renew nothing: the term goes on.")
@@ -146,7 +148,26 @@ def short(identity: str | None) -> str:
     return holder.short if holder else "nobody"
 
 
-def _of_holder(known: _Numbers, before: Lease, wanted: FieldEdit) -> Iterator[str]:
+def _edited(lease: Lease, wanted: FieldEdit, now: datetime) -> Lease:
+    """The Lease with the edited fields that decide whether and when it expires."""
+    spec = lease.spec
+    if "leaseDurationSeconds" in wanted.spec:
+        lasts = wanted.spec["leaseDurationSeconds"]
+        lasts = lasts if isinstance(lasts, int) else None
+        spec = msgspec.structs.replace(spec, lease_duration_seconds=lasts)
+    if "renewTime" in wanted.spec:
+        renewed = now if wanted.spec["renewTime"] else None
+        spec = msgspec.structs.replace(spec, renew_time=renewed)
+    return msgspec.structs.replace(lease, spec=spec)
+
+
+def _lasts(lease: Lease) -> int | None:
+    """Seconds from a renewal until others may take it; None if it cannot expire."""
+    can_expire = runs_out_at(lease, EARLIEST) is not None
+    return lease.spec.lease_duration_seconds if can_expire else None
+
+
+def _of_holder(known: _Numbers, after: Lease, wanted: FieldEdit) -> Iterator[str]:
     to = wanted.spec["holderIdentity"]
     if not to:
         yield "Nobody is named any more: whoever looks first acquires it."
@@ -158,18 +179,25 @@ def _of_holder(known: _Numbers, before: Lease, wanted: FieldEdit) -> Iterator[st
             yield "Hand over also writes both times and counts the transition, as client-go does."
     yield from _after_the_holder(known)
     if to:
-        duration = wanted.spec.get("leaseDurationSeconds", before.spec.lease_duration_seconds)
-        yield _if_not_running(short(str(to)), duration if isinstance(duration, int) else None)
+        yield _if_not_running(short(str(to)), _lasts(after))
 
 
-def _of_duration(known: _Numbers, before: Lease, after: str | int | None) -> Iterator[str]:
-    was = before.spec.lease_duration_seconds
-    if not isinstance(after, int):
-        yield "It can no longer expire: a dead holder keeps it until somebody edits it."
+def _of_expiry(before: Lease, after: Lease) -> Iterator[str]:
+    was, lasts = _lasts(before), _lasts(after)
+    if lasts is None:
+        untimed = after.spec.lease_duration_seconds is None
+        verb = "still cannot" if was is None else "can no longer"
+        yield (
+            f"{'It' if untimed else 'Without renewTime it'} {verb} expire: "
+            "a dead holder keeps it until somebody edits it."
+        )
     elif was is None:
-        yield f"If the holder dies, others wait {seconds(after)}; until now it could not expire."
-    else:
-        yield f"If the holder dies, others wait {seconds(after)} instead of {seconds(was)}."
+        yield f"If the holder dies, others wait {seconds(lasts)}; until now it could not expire."
+    elif lasts != was:
+        yield f"If the holder dies, others wait {seconds(lasts)} instead of {seconds(was)}."
+
+
+def _of_duration(known: _Numbers, before: Lease) -> Iterator[str]:
     if known.is_elected and before.holder is not None:
         when = f"with its next renewal, within {_every(known)}"
         if known.phase is Phase.EXPIRED:
@@ -198,14 +226,15 @@ def _expires_between_renewals(known: _Numbers, wanted: FieldEdit) -> list[str]:
     return [expires, f"In that time {who}, while {known.holder} still acts: two holders at once."]
 
 
-def _of_times(known: _Numbers, wanted: FieldEdit) -> Iterator[str]:
-    if _renews_an_expired_lease(known, wanted):
+def _of_times(known: _Numbers, after: Lease, wanted: FieldEdit) -> Iterator[str]:
+    if _renews_an_expired_lease(known, after, wanted):
         yield (
             "Contenders wait the whole duration again, as after a renewal, though "
             f"{known.holder} did not renew it."
         )
     elif "renewTime" in wanted.spec:
-        yield "Contenders count the whole duration anew from this write."
+        if _lasts(after) is not None:
+            yield "Contenders count the whole duration anew from this write."
         if _may_still_act(known):
             yield f"The holder overwrites renewTime, within {_every(known)}."
     if "acquireTime" in wanted.spec:
@@ -214,11 +243,12 @@ def _of_times(known: _Numbers, wanted: FieldEdit) -> Iterator[str]:
         yield "client-go counts on from this number when another one acquires the Lease."
 
 
-def _renews_an_expired_lease(known: _Numbers, wanted: FieldEdit) -> bool:
-    lasts = isinstance(wanted.spec.get("leaseDurationSeconds", known.duration), int)
+def _renews_an_expired_lease(known: _Numbers, after: Lease, wanted: FieldEdit) -> bool:
     same_holder = "holderIdentity" not in wanted.spec
     touched = RENEWING & wanted.spec.keys()
-    return known.phase is Phase.EXPIRED and same_holder and lasts and bool(touched)
+    return (
+        known.phase is Phase.EXPIRED and same_holder and _lasts(after) is not None and bool(touched)
+    )
 
 
 def _of_coordination(known: _Numbers, wanted: FieldEdit) -> Iterator[str]:

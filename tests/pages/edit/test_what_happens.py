@@ -116,6 +116,12 @@ def test_an_edit_of_nothing_changes_nothing():
     assert edit() == "What this means. You changed no field: saving changes nothing."
 
 
+def with_spec(known: Tracked, **spec: Any) -> Tracked:
+    lease = known.lease
+    changed = msgspec.structs.replace(lease.spec, **spec)
+    return known.replace(lease=msgspec.structs.replace(lease, spec=changed))
+
+
 @pytest.mark.parametrize(
     ("before", "after", "sentence"),
     [
@@ -125,7 +131,7 @@ def test_an_edit_of_nothing_changes_nothing():
     ],
 )
 def test_the_form_shows_how_long_others_wait_for_a_duration(before, after, sentence):
-    known = tracked(duration=before, kind=Kind.HEARTBEAT)
+    known = with_spec(tracked(kind=Kind.HEARTBEAT), lease_duration_seconds=before)
     assert edit(known, leaseDurationSeconds=after) == f"What this means. {sentence}"
     own = "client-go writes its own duration with its next renewal, within 2 s"
     assert own in edit(leaseDurationSeconds=after)
@@ -147,6 +153,24 @@ def test_the_form_shows_how_long_others_wait_for_a_duration(before, after, sente
 )
 def test_each_field_says_what_it_brings_about(spec, sentence):
     assert sentence in edit(**spec)
+
+
+def test_a_lease_without_renew_time_cannot_expire_whatever_its_duration():
+    never = with_spec(tracked(kind=Kind.LOCK, duration=None, phase=Phase.UNTIMED), renew_time=None)
+    said = edit(never, holderIdentity="carol", leaseDurationSeconds=30)
+    kept = "cannot expire: a dead holder keeps it until somebody edits it."
+    assert f"Without renewTime it still {kept}" in said
+    assert "If carol is not running, nobody really holds it until somebody edits it again." in said
+    assert "30 s" not in said
+    assert f"It still {kept}" in edit(never, renewTime="now")
+    timed = with_spec(never, lease_duration_seconds=15)
+    said = edit(timed, renewTime="now")
+    assert "If the holder dies, others wait 15 s; until now it could not expire." in said
+    said = edit(renewTime=None)
+    assert f"Without renewTime it can no longer {kept[7:]}" in said
+    assert "Contenders count" not in said
+    expired = tracked(phase=Phase.EXPIRED, age=60)
+    assert "wait the whole duration again" not in edit(expired, renewTime=None)
 
 
 def test_labels_renew_nothing():
