@@ -263,7 +263,7 @@ class EditForm(LeaseForm):
         return edit.FieldEdit(spec=spec, labels=labels, annotations=annotations)
 
     def collisions(self, whole: dict[str, Any], current: Lease) -> tuple[fields.Collision, ...]:
-        """Return touched fields that somebody else changed; in another term, all that differ."""
+        """Return touched fields that somebody else changed."""
         seen, now, theirs = self.was_shown, fields.seen_of(current), fields.shown_fields(current)
         moved = self.term != now.term
         found = []
@@ -272,11 +272,11 @@ class EditForm(LeaseForm):
             same = seen is not None and seen.fields.get(name) == now.fields[name]
             if not self.touched(name) or yours == theirs[name]:
                 continue
-            if moved or not (same or name in GUARDED_BY_TERM):
+            if not same and (moved or name not in GUARDED_BY_TERM):
                 mine, other = shown_holder(yours), shown_holder(theirs[name])
                 found.append(fields.Collision(name, api, mine, other, ("spec", api)))
         for part in PAIRS:
-            found += self._pairs_that_collide(part, current, seen, moved=moved)
+            found += self._pairs_that_collide(part, current, seen)
         return tuple(found)
 
     def rebased(self, whole: dict[str, Any], current: Lease) -> QueryDict:
@@ -320,7 +320,7 @@ class EditForm(LeaseForm):
         return list(present.items())
 
     def _pairs_that_collide(
-        self, part: str, current: Lease, seen: fields.Seen | None, *, moved: bool
+        self, part: str, current: Lease, seen: fields.Seen | None
     ) -> Iterator[fields.Collision]:
         self.current = current
         present = getattr(current.metadata, part) or {}
@@ -328,7 +328,7 @@ class EditForm(LeaseForm):
         for key, yours in self.touched_pairs(part).items():
             theirs = present.get(key)
             known = None if theirs is None else fields.digest_of_value(part, theirs)
-            if yours != theirs and (moved or shown.get(fields.digest(key)) != known):
+            if yours != theirs and shown.get(fields.digest(key)) != known:
                 name = _keep(part, key).removeprefix("keep-")
                 sides = ["not set" if side is None else side for side in (yours, theirs)]
                 path = ("metadata", part, key)

@@ -108,6 +108,11 @@ class Collision(msgspec.Struct, frozen=True):
     theirs: str
     path: tuple[str, ...] = ()
 
+    @property
+    def nothing(self) -> str:
+        """What an empty side says."""
+        return "nobody" if self.path == ("spec", "holderIdentity") else "not set"
+
 
 def writers_of(collisions: Iterable[Collision], lease: dict[str, Any]) -> list[str]:
     """Say who wrote the other sides, as managedFields tells."""

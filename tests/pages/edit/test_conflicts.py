@@ -49,6 +49,16 @@ async def test_a_conflict_shows_what_a_released_lease_says(cluster, admin):
     ]  # fmt: skip
 
 
+async def test_a_field_that_is_not_set_is_not_called_nobody(cluster, admin):
+    data = await typed(cluster, holder_identity="cp-2", duration_seconds="")
+    changed = {"holderIdentity": "", "leaseDurationSeconds": 20}
+    await cluster.client.patch(KEY, {"spec": changed})
+    text = (await admin.post(PATH, data)).content.decode()
+    assert sides(text) == [
+        ("holderIdentity", "cp-2", "nobody"), ("leaseDurationSeconds", "not set", "20"),
+    ]  # fmt: skip
+
+
 async def test_a_field_that_somebody_else_changed_in_the_same_term_is_a_conflict(cluster, admin):
     """kubectl sets 20 while the form, drawn at 15, says 30; a renewal beside it is merged."""
     data = await typed(cluster, duration_seconds="30", preferred_holder="")
@@ -84,7 +94,9 @@ async def test_a_change_of_duration_does_not_take_the_lease_back(cluster, admin)
     text = answer.content.decode()
     assert answer.status_code == 409
     assert '<b class="strong">cp-9</b> holds it now.' in text
-    assert sides(text) == [("leaseDurationSeconds", "30", "15")]
+    assert sides(text) == []  # nobody else changed the duration
+    assert "what you typed is still in the form." in text
+    assert sent(text)["duration_seconds"] == "30"
 
     again = await admin.post(PATH, sent(text) | {"reason": "drill", "confirm": "yes"})
     assert again.status_code == 302
