@@ -16,21 +16,22 @@ from dashboard import clock
 from dashboard.access.guards import check_editor, check_writable, find_cluster
 from dashboard.forms.edit_form import LeaseForm
 from dashboard.forms.fields import press, writers_of
-from dashboard.forms.what_happens import WhatHappens
+from dashboard.forms.what_happens import WhatHappens, short
 from dashboard.parts.audit_line import intent_of
 from dashboard.parts.change_sentence import change_line, changes_of
-from dashboard.parts.formatting import shortened
+from dashboard.parts.formatting import shortened, when
 from dashboard.parts.lease_head import diff_lines, to_yaml, without_managed_fields
 from dashboard.parts.lease_row import lease_url, row_view
 from dashboard.parts.write_access import WriteAccess, may_write
 from dashboard.watched_cluster import WatchedCluster
 from leases.actions.audit import AlreadySent, sent_before
 from leases.actions.write_lease import MAX_RETRIES, DryRun, Moved, dry_run, write_lease
-from leases.domain.change import duration_edited
+from leases.domain.change import Observation
 from leases.domain.edit import Kept, term_of
 from leases.domain.lease import Lease, ObjectName
-from leases.domain.phase import EMPTY, phase_of
+from leases.domain.phase import Phase, phase_of
 from leases.models import Edit
+from leases.tracking.observation import first_sight, next_sight, turned
 from leases.tracking.tracked_lease import Tracked
 from leases.wire.status import ApiError, Conflict, NotFound
 
@@ -84,31 +85,31 @@ def _text(value: Any) -> str:
     return "nothing" if value in (None, "") else str(value)
 
 
-def as_read(tracked: Tracked, current: Lease, now: datetime) -> Tracked:
-    """The Lease as it was just read. A holder, time or duration that moved was observed now."""
+def as_read(
+    cluster: str, tracked: Tracked, current: Lease, now: datetime, *, as_of: datetime
+) -> Tracked:
+    """The Lease as it was just read, as the watch will tell it, which knows it as of `as_of`."""
     if tracked.lease.resource_version == current.resource_version:
         return tracked
-    observed_at, renewed_at = tracked.observed_at, tracked.lasting.renewed_at
-    if renewal_of(tracked.lease) != renewal_of(current):
-        edited = duration_edited(tracked.lease, current)
-        observed_at, renewed_at = now, tracked.renewed_at if edited else None
-    read = tracked.replace(
-        lease=current,
-        observed_at=observed_at,
-        renewed_at=renewed_at,
-        estimated=True,
-        renewals_seen=0,
-        intervals=EMPTY,
-        phase_since=observed_at,
-    )
-    held_since = None if read.holder is None else current.spec.acquire_time
-    return read.replace(phase=phase_of(read, now), held_since=held_since)
+    behind = as_of < now
+    seen = Observation(now=now, since=as_of if behind else None, inferred=behind)
+    if tracked.lease.uid == current.uid:
+        read, _ = next_sight(cluster, tracked, current, seen)
+    else:
+        anew, _ = first_sight(cluster, current, seen)
+        read = anew.replace(kind=tracked.kind, kind_reason=tracked.kind_reason)
+    if phase_of(read, now) is read.phase:
+        return read
+    return turned(cluster, read, now, by=now, unseen_since=None)[0]
 
 
-def renewal_of(lease: Lease) -> tuple[object, ...]:
-    """The fields whose change begins the countdown anew."""
-    spec = lease.spec
-    return lease.holder, spec.acquire_time, spec.renew_time, spec.lease_duration_seconds
+def by_now(tracked: Tracked, now: datetime) -> str:
+    """Who holds a Lease that changed while a form was open."""
+    name = short(tracked.holder)
+    if tracked.phase is Phase.EXPIRED:
+        return f"{name} is still named, but it has expired"
+    since = "" if tracked.held_since is None else f", since {when(tracked.held_since, now)}"
+    return f"{name} holds it by now{since}"
 
 
 F = TypeVar("F", bound=LeaseForm)
@@ -332,9 +333,9 @@ class LeaseActionPage(ActionPage[F]):
             "another_term": term_of(moved.lease) != form.term,
             "writers": writers_of(found, moved.current),
         }
-        self.tracked = as_read(
-            self.cluster.store.get(self.key) or self.tracked, moved.lease, self.now
-        )
+        known = self.cluster.store.get(self.key) or self.tracked
+        self.tracked = as_read(self.cluster.name, known, moved.lease, self.now, as_of=self.as_of)
+        conflict["by_now"] = by_now(self.tracked, self.now)
         rebased = await sync_to_async(form.rebased)(moved.current, moved.lease)
         return await self.draw(self.made(rebased), conflict=conflict, status=409)
 

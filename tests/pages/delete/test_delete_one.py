@@ -10,6 +10,7 @@ from asgiref.sync import sync_to_async
 from django.test import AsyncClient
 
 from dashboard.forms.what_happens import of_delete
+from dashboard.parts.formatting import when
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.phase import Phase
@@ -85,15 +86,34 @@ async def test_another_holder_in_between_is_shown_and_nothing_deleted(cluster, a
     await held_by(cluster, "cp-1")
     sent = typed(await drawn(admin))
     taken = {"holderIdentity": "cp-2", "acquireTime": "2026-11-20T12:04:21.000000Z"}
+    before = datetime.now(UTC)
     await cluster.client.patch(KEY, {"spec": taken})
     answer = await admin.post(PATH, sent)
     page = answer.content.decode()
     assert answer.status_code == 409
-    assert "cp-2 holds it now, since 12:04:21" in page
+    since = re.search(r"Not deleted: cp-2 holds it by now, since (.*?)<", page)
+    assert since is not None
+    now = datetime.now(UTC)
+    assert when(before, now) <= since[1] <= when(now, now)
+    assert "12:04:21" not in page
     assert "drill" in page
     assert (await cluster.client.get(KEY)).holder == "cp-2"
     again = re.findall(r'name="(seen_term|once)" value="([^"]*)"', page)
     assert (await admin.post(PATH, typed(dict(again)))).status_code == 302
+
+
+async def test_a_holder_of_a_vacant_lease_is_shown_and_no_term_is_said_to_have_ended(
+    cluster, admin
+):
+    await held_by(cluster, "")
+    page = (await admin.get(PATH)).content.decode()
+    assert "Nobody holds it." in page
+    sent = typed(await drawn(admin))
+    await cluster.client.patch(KEY, {"spec": {"holderIdentity": "eve"}})
+    page = (await admin.post(PATH, sent)).content.decode()
+    assert "Not deleted: eve holds it by now, since" in page
+    assert "the term ended" not in page
+    assert "Nobody holds it" not in page
 
 
 async def test_one_that_was_made_anew_in_between_is_not_deleted(cluster, admin):
