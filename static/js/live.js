@@ -64,6 +64,7 @@ export function startLive(url, tell, { drawn = () => {} } = {}) {
     offer(frame);
     if (frame.renewed || frame.html?.lease) refetch("renewed");
     for (const why of ["gone", "recount"]) if (frame[why]) refetch(why);
+    if (frame.html?.now && answered) refetch("now");
     if (frame.counts || (frame.html?.row && answered)) refetch("counts");
     if (frame.explained) explainLines(frame.explained);
     if (frame.incidents) refetch("incidents");

@@ -310,6 +310,18 @@ def test_yaml_asks_before_it_leaves_out_a_mistyped_field(api, visits, name):
     assert "leaseTransitions" not in spec_of(api, name)
 
 
+def test_what_a_delete_and_a_release_mean_follows_the_lease(api, visits, name):
+    api.create(name, holder="", duration=15)
+    pages = [known(visits, name, form) for form in ("delete", "release")]
+    for page in pages:
+        expect(page.locator("#means")).to_contain_text("Nobody holds it")
+        page.get_by_label("Reason").fill("drill")
+    api.take(name, holder="eve", transitions=1)
+    for page in pages:
+        expect(page.locator("#means")).not_to_contain_text("Nobody holds it")
+        expect(page.get_by_label("Reason")).to_have_value("drill")
+
+
 def test_a_double_click_writes_once(api, visits, name):
     api.create(name, holder="cp-1", duration=15)
     page = known(visits, name, "release")
