@@ -91,6 +91,16 @@ def more_unwatched(seconds: float) -> str:
     return f", {age(seconds)} more not watched" if seconds >= BRIEF.total_seconds() else ""
 
 
+def lost_length(watched: float, unwatched: float, so_far: str = "") -> str:
+    """What times without a holder add up to: `8 m 32 s, 38 s more not watched`, `at most 9.3 s,
+    none of it watched`. `so_far` stands after the length.
+    """
+    if unwatched and age(watched) == age(0):
+        length, _, rest = gap_length(watched + unwatched, unwatched).partition(", ")
+        return f"{length}{so_far}, {rest}"
+    return f"{age(watched)}{so_far}{more_unwatched(unwatched)}"
+
+
 def thousands(number: int | None) -> str:
     """`3,000`; `?` for a number that is not known."""
     return "?" if number is None else f"{number:,}"

@@ -12,12 +12,11 @@ from django.urls import reverse
 from dashboard.charts.lanes import fog, shapes
 from dashboard.charts.time_axis import Scale, percent, ticks
 from dashboard.parts.cause_words import SOURCE_WORDS
-from dashboard.parts.change_sentence import AT_ONCE
 from dashboard.parts.formatting import (
-    age,
     capitalized,
     counted,
     gap_length,
+    lost_length,
     more_unwatched,
     shortened,
     span_of,
@@ -72,11 +71,9 @@ class AffectedLease(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def lost_for(self) -> str:
         """`8 m 32 s so far, 38 s more not watched`, `at most 9.3 s, none of it watched`."""
-        so_far = " so far" if self.open else ""
-        if self.lost < AT_ONCE and self.unseen:
-            length, _, unseen = gap_length(self.lost + self.unseen, self.unseen).partition(", ")
-            return f"{length}{so_far}, {unseen}"
-        return f"{age(self.lost)}{so_far}{more_unwatched(self.unseen)}" if self.lost else ""
+        if not self.lost and not self.unseen:
+            return ""
+        return lost_length(self.lost, self.unseen, " so far" if self.open else "")
 
     @property
     def no_time(self) -> str:

@@ -18,6 +18,7 @@ from dashboard.parts.formatting import (
     clock,
     counted,
     gap_length,
+    lost_length,
     more_unwatched,
     percent,
     rough,
@@ -284,8 +285,11 @@ def _notes(
     if unseen:
         yield f"{age(unseen)} of it not watched"
     if term.gaps:
-        lost = sum(held(gap.since, gap.until or end or now, blind).watched for gap in term.gaps)
-        yield f"expired and recovered {counted(len(term.gaps), 'time')}, {age(lost)} in all"
+        lost = [held(gap.since, gap.until or end or now, blind) for gap in term.gaps]
+        seen, not_seen = (sum(gap.watched for gap in lost), sum(gap.unwatched for gap in lost))
+        length, _, rest = lost_length(seen, not_seen).partition(", ")
+        aside = f", {rest}" if rest else ""
+        yield f"expired and recovered {counted(len(term.gaps), 'time')}, {length} in all{aside}"
     if term.missed:
         yield f"{counted(term.missed, 'change')} of holder not seen"
     if term.inferred and term.inferred_since:

@@ -233,7 +233,20 @@ def test_no_time_that_nobody_watched_counts_as_run_out(store, operator):
     remember(ChangeType.EXPIRED, 52, holder="cp-1")
     remember(ChangeType.RECOVERED, 27, holder="cp-1")
     lasted = "(5 m 0 s|4 m 59 s)"
-    assert re.search(f"and recovered 1 time, {lasted} in all", text_of(operator.get(HOUR)))
+    more = "(20 m 0 s|19 m 59 s) more not watched"
+    said = f"and recovered 1 time, {lasted} in all, {more}"
+    assert re.search(said, text_of(operator.get(HOUR)))
+
+
+def test_a_term_that_ran_out_unwatched_says_at_most_how_long(store, operator):
+    span = {"cluster": "a", "process": "p", "ended": "stopped"}
+    WatchSpan.objects.create(since=ago(300), until=ago(50), **span)
+    WatchSpan.objects.create(since=ago(30), until=ago(-1), **span)
+    remember(ChangeType.CREATED, 100, holder="cp-1")
+    remember(ChangeType.EXPIRED, 45, holder="cp-1")
+    remember(ChangeType.RECOVERED, 35, holder="cp-1")
+    said = "expired and recovered 1 time, at most (10 m 0 s|9 m 59 s) in all, none of it watched"
+    assert re.search(said, text_of(operator.get(HOUR)))
 
 
 def test_a_stretch_of_ones_own_is_cut_out_of_the_past(store, operator):
