@@ -237,7 +237,11 @@ def term_title(
 
 def how_ended(term: Term) -> str:
     """Why a term is over, or "" while it lasts."""
-    return _ENDED[term.ended] if term.ended else ""
+    return end_word(term.ended)
+
+
+def end_word(ended: ChangeType | None) -> str:
+    return _ENDED[ended] if ended else ""
 
 
 def gap_title(

@@ -8,7 +8,7 @@ because our clock was set back, counts at the time of the predecessor.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
 from operator import attrgetter
@@ -67,6 +67,17 @@ class Term(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     observed_at: datetime  # when we learned of its start
     ended_inferred: bool = False
     previous: str | None = None  # who held it before, also if the Lease was deleted in between
+
+    @property
+    def parts(self) -> Iterator[tuple[datetime, datetime | None, ChangeType | None]]:
+        """Yield the times between its gaps in which it was valid, each with how it ended."""
+        since = self.since
+        for gap in self.gaps:
+            yield since, gap.since, ChangeType.EXPIRED
+            if gap.until is None:
+                return
+            since = gap.until
+        yield since, self.until, self.ended
 
     @property
     def is_handover(self) -> bool:

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -15,10 +15,12 @@ from dashboard.parts.as_of import ABSENT, FLAPPING, SIGNS, group_titles, stood, 
 from dashboard.parts.formatting import age, counted, gap_length, listed, when
 from dashboard.parts.incident_line import IncidentBand
 from dashboard.parts.key_figures import lease_measures
+from dashboard.parts.lease_row import NOT_WATCHED, HeldView
 from dashboard.parts.names import HolderView, holder_view, shown_holder, shown_name
 from dashboard.parts.page_links import ShownTime, holder_url, lease_url_at
 from dashboard.parts.time_range import TimeRange, Zoom
-from leases.domain.figures import Span, totals_in
+from leases.domain.change import ChangeType
+from leases.domain.figures import Span, held, totals_in
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.terms import Gap, PastPhase, PastState, Term
@@ -58,8 +60,7 @@ def lane_views(
     titles = group_titles(
         shown.at, now=now, watched=lanes.watched, unseen=unseen, groups=tuple(sizes)
     )
-    views, before = [], None
-    blind = [(one.since, one.until) for one in lanes.blind]
+    views, before, blind = [], None, lanes.blind_terms
     scale, most = Scale(shown.since, shown.until), shapes_of_each(len(lanes.page))
     for lane in lanes.page:
         group = lane.place.group
@@ -200,11 +201,10 @@ def table_rows(
     """The shapes of all lanes in words; `zoom` and `end` as in shape_views."""
     rows: list[dict[str, Any]] = []
     most = shapes_of_each(len(lanes.page))
-    blind = [(one.since, one.until) for one in lanes.blind]
     for lane in lanes.page:
         drawn = shapes(lane.life, scale, busy=lane.busy, most=most)
         url = lease_url_at(cluster, lane.key, time)
-        rows += _of_lane(url, lane, drawn, now, zoom, end, blind)
+        rows += _of_lane(url, lane, drawn, now, zoom, end, lanes.blind_terms)
     return rows
 
 
@@ -233,21 +233,27 @@ def _of_lane(
 def _words(
     shape: Shape, now: datetime, zoom: Zoom, end: datetime | None, blind: Sequence[Span]
 ) -> dict[str, Any]:
-    """The words of one shape; a term or gap is shown whole, also outside the stretch."""
-    cut = shape.term is not None and shape.term.gaps  # a part of its term, between gaps
-    whole = shape.gap or (None if cut else shape.term)
-    since = whole.since if whole else shape.since
-    until = whole.until if whole else shape.until
-    bad, length = False, age(((until or end or now) - since).total_seconds())
+    """The words of one shape; a gap, or the part of a term between two, is shown whole, also
+    outside the stretch.
+    """
+    since, until, bad = shape.since, cast("datetime | None", shape.until), False
     if shape.term is not None:
-        holder, note = shown_holder(shape.term.holder), lane_labels.how_ended(shape.term)
+        since, until, ended = _part(shape.term, shape.since)
+        lasted = held(since, until or end or now, blind)
+        view = HeldView.of(lasted)
+        unseen = f"{age(lasted.unwatched)} of it not watched" if lasted.unwatched else ""
+        notes = (lane_labels.end_word(ended), unseen if view.length != NOT_WATCHED else "")
+        holder, length = shown_holder(shape.term.holder), view.length
+        note = ", ".join(filter(None, notes))
     elif shape.gap is not None:
-        holder, note = "no holder", ""
+        since, until, holder = shape.gap.since, shape.gap.until, "no holder"
         lost = lane_labels.gap_seconds(shape.gap, end or now)
-        unseen = lane_labels.unwatched_in(shape.gap, end or now, blind)
-        bad, length = unseen < lost, gap_length(lost, unseen)
+        not_seen = lane_labels.unwatched_in(shape.gap, end or now, blind)
+        length, _, note = gap_length(lost, not_seen).partition(", ")
+        bad = not_seen < lost
     else:
         holder, note = counted(shape.changes, "change"), lane_labels.among(shape)
+        length = age(shape.seconds)
     return {
         "holder": holder,
         "since": when(since, now),
@@ -257,6 +263,15 @@ def _words(
         "bad": bad,
         "zoom_url": zoom(shape.since, shape.until) if shape.changes else "",
     }
+
+
+def _part(term: Term, at: datetime) -> tuple[datetime, datetime | None, ChangeType | None]:
+    """The part of a term, between its gaps, that a moment is in, and how that ended."""
+    found = term.since, term.until, term.ended
+    for part in term.parts:
+        if part[0] <= at:
+            found = part
+    return found
 
 
 def lane_item(

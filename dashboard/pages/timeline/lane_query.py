@@ -16,7 +16,7 @@ from dashboard.parts.holdings import KINDS as KINDS_OF_HOLDERS
 from dashboard.parts.names import is_held_by
 from dashboard.parts.time_range import BY_CHANGES, BY_NAME, TimelineFilter, TimeRange
 from leases.actions import audit
-from leases.domain.figures import TROUBLE, is_in_trouble, severity
+from leases.domain.figures import TROUBLE, Span, is_in_trouble, severity
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.phase import Phase
@@ -26,7 +26,7 @@ from leases.history import timeline_lanes as history_lanes
 from leases.history.lease_figures import Stretch, read_stretch
 from leases.history.states_as_of import State, born_later, ended_terms, gone_since, states_at
 from leases.history.timeline_lanes import LaneTotals
-from leases.history.watched_spans import unwatched_times
+from leases.history.watched_spans import blind_between, unwatched_times
 from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Tracked
 
@@ -222,6 +222,8 @@ class Lanes(msgspec.Struct, frozen=True):
     watched: bool
     stands: Counter[str] | None = None  # of all pages, how Leases stood; None: too many to read
     stretch: Stretch | None = None  # as far as it is known; None without lanes
+    # Those times from the first term or gap on, which are shown whole, also before the stretch.
+    blind_terms: Sequence[Span] = ()
 
 
 MAX_STANDS = 5000  # Leases whose state at a past instant is read
@@ -296,7 +298,21 @@ def read_lanes(store: Store, wanted: TimelineFilter, shown: TimeRange, now: date
         cluster, since=since, until=known, now=now, abandoned_after=store.abandoned_after
     )
     stands = _stands(store, wanted, shown, {*gone, *active}, held)
-    return Lanes(page, chosen, blind, watched, stands, stretch)
+    blind_terms = _blind_terms(cluster, lives.values(), since, until, now)
+    return Lanes(page, chosen, blind, watched, stands, stretch, blind_terms)
+
+
+def _blind_terms(
+    cluster: str,
+    lanes: Iterable[history_lanes.Lane],
+    since: datetime,
+    until: datetime,
+    now: datetime,
+) -> Sequence[Span]:
+    lives = [lane.life for lane in lanes]
+    terms = (term.since for life in lives for term in life.terms)
+    gaps = (gap.since for life in lives for gap in life.gaps)
+    return blind_between(cluster, since=min([since, *terms, *gaps]), until=until, now=now)
 
 
 def _changed(

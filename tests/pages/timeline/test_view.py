@@ -17,29 +17,6 @@ from tests.support.values.change_rows import to_row
 
 
 @pytest.fixture
-def remember(now):
-    numbers = iter(range(100000))
-
-    def add(minutes_ago, change, holder=None, *, key=KEY, previous=None, **more):
-        at = now - timedelta(minutes=minutes_ago)
-        known = {
-            "cluster": "a",
-            "namespace": key.namespace,
-            "name": key.name,
-            "uid": f"uid-{key}",
-            "kind": Kind.ELECTION,
-            "at": at,
-            "observed_at": at,
-            "holder": holder,
-            "previous_holder": previous,
-            "resource_version": str(next(numbers)),
-        }
-        to_row(Change(change=change, **(known | more))).save()
-
-    return add
-
-
-@pytest.fixture
 def handed_over(store, remember):
     """cp-1 held for 5 h until it expired an hour ago; cp-2 took over after 2 minutes."""
     remember(360, ChangeType.CREATED, "cp-1")
