@@ -35,8 +35,7 @@ export function startLive(url, tell, { drawn = () => {} } = {}) {
       heardAt,
       asOf: watch.as_of,
       since: watch.state === "live" ? undefined : watch.since,
-      detail: watch.detail,
-      behind: watch.behind_seconds ?? null, rate: watch.events_per_second ?? null,
+      detail: watch.detail, behind: watch.behind_seconds ?? null, rate: watch.events_per_second ?? null,
       problem: watch.problem,
     });
   }
@@ -64,8 +63,8 @@ export function startLive(url, tell, { drawn = () => {} } = {}) {
     offer(frame);
     if (frame.renewed || frame.html?.lease) refetch("renewed");
     for (const why of ["gone", "recount"]) if (frame[why]) refetch(why);
-    if (frame.html?.now && answered) refetch("now");
-    if (frame.counts || (frame.html?.row && answered)) refetch("counts");
+    if (answered && frame.html?.now) refetch("now");
+    if (frame.counts || (answered && frame.html?.row)) refetch("counts");
     if (frame.explained) explainLines(frame.explained);
     if (frame.incidents) refetch("incidents");
     answered ||= Boolean(frame.shown);
