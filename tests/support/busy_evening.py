@@ -7,7 +7,6 @@ process: tracker, recorder, hub, reliability and SQLite. At the end the clock st
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -116,7 +115,7 @@ class Evening:
         self._ahead += seconds
         self.runtime.clock.look()
 
-    def to(self, seconds: float) -> None:
+    async def to(self, seconds: float) -> None:
         """Let the time come so far; those that renew do so, and every deadline is met."""
         while self._passed < seconds:
             self._passed = min(seconds, self._passed + STEP)
@@ -128,15 +127,12 @@ class Evening:
                 self._tracker.tick()
             if self._passed - self._reviewed_at >= REVIEWED_EVERY and hasattr(self, "runtime"):
                 self._reviewed_at = self._passed
-                self._review()
+                await self._review()
 
-    def _review(self) -> None:
+    async def _review(self) -> None:
         """Let the causes of what happened be found, as their task does."""
         task, now = self.runtime.incidents[CLUSTER], clock.now()
-        reading = task._read_updates()
-        with suppress(StopIteration):
-            while True:
-                reading.send(None)  # it only lets others run
+        await task._read_updates()
         news, _, _ = task._review(now)
         task._report(news, now)
 
@@ -220,56 +216,56 @@ async def _tell(evening: Evening) -> None:
     for name in ACTORS:
         evening.take(name, f"{name}-1")
     evening.create_vacant("never-held")
-    evening.to(3.0)
+    await evening.to(3.0)
     await evening.start()
-    evening.to(60.3)
+    await evening.to(60.3)
     evening.fall_silent("dies")
     evening.fall_silent("recovers")
-    evening.to(90.55)
+    await evening.to(90.55)
     evening.release("retaken")
     evening.release("handed-over")
-    evening.to(96.25)
+    await evening.to(96.25)
     evening.take("retaken", "retaken-1")
     evening.take("handed-over", "handed-over-2")
-    evening.to(111.85)
+    await evening.to(111.85)
     evening.take("dies", "dies-2")
     evening.renew("recovers")
     evening.take("robbed", "robbed-2")
-    evening.to(130.05)
+    await evening.to(130.05)
     evening.delete("made-anew")
-    evening.to(130.45)
+    await evening.to(130.45)
     evening.take("made-anew", "made-anew-2")
     await evening.write()
     evening.fall_silent("in-outage")  # it expires before the outage, and is taken in it
-    evening.to(180.15)
+    await evening.to(180.15)
     evening.cut()
-    evening.to(190.35)
+    await evening.to(190.35)
     evening.fall_silent("lost-in-outage")
-    evening.to(300.75)
+    await evening.to(300.75)
     evening.take("in-outage", "in-outage-2")
     evening.take("lost-in-outage", "lost-in-outage-2")
-    evening.to(480.95)
+    await evening.to(480.95)
     evening.reconnect()
-    evening.to(700.15)
+    await evening.to(700.15)
     evening.delete("removed")
     evening.fall_silent("over-restart")
-    evening.to(760.25)
+    await evening.to(760.25)
     await evening.stop()
-    evening.to(1060.65)
+    await evening.to(1060.65)
     evening.take("over-restart", "over-restart-2")
     await evening.start()
-    evening.to(1300.45)
+    await evening.to(1300.45)
     evening.fall_silent("over-jump")
-    evening.to(1330.15)
+    await evening.to(1330.15)
     evening.set_clock(7.0)
-    evening.to(1345.35)
+    await evening.to(1345.35)
     evening.take("over-jump", "over-jump-2")
     for number in range(8):
-        evening.to(1800.25 + 40 * number)
+        await evening.to(1800.25 + 40 * number)
         evening.release("flaps")
-        evening.to(1803.65 + 40 * number)
+        await evening.to(1803.65 + 40 * number)
         evening.take("flaps", f"flaps-{number % 3}")
-    evening.to(2500.05)
+    await evening.to(2500.05)
     evening.release("released")
-    evening.to((ENDED - BEGAN).total_seconds() - 7.0)
+    await evening.to((ENDED - BEGAN).total_seconds() - 7.0)
     await evening.write()

@@ -48,6 +48,7 @@ QUESTIONS_AT_ONCE = 40  # so that the first answers do not wait for the last
 # Before the last stop: what happened then may belong to an incident that was not written yet.
 JUDGED_AGAIN = timedelta(minutes=5)
 RECALLED = timedelta(days=1)  # before it: what persons wrote then may run out now
+AUDIT_SECONDS = 5.0  # causes wait no longer for a database that does not answer
 MAX_QUEUED = 200_000  # clues; more than a large cluster has Leases
 
 
@@ -218,8 +219,9 @@ class Incidents:
         if not gone:
             return clues
         try:
-            here = await self._recorder.in_thread(partial(deleted_here, gone))
-        except DatabaseError as error:
+            async with asyncio.timeout(AUDIT_SECONDS):
+                here = await self._recorder.in_thread(partial(deleted_here, gone))
+        except (DatabaseError, TimeoutError) as error:
             logger.warning("%s: the audit trail cannot be read: %s", self._cluster.name, error)
             return clues
         return [replace(one, by_person=True) if one.change in here else one for one in clues]

@@ -11,6 +11,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from dashboard.board import running_board
+from dashboard.live.messages import Show
 from dashboard.live.page_reader import Elsewhere
 from dashboard.parts.key_figures import last_day
 from leases.actions.overrides import mark_may_be_vacant
@@ -271,7 +272,7 @@ def test_the_threshold_of_the_process_counts_in_the_past_too(store, operator):
 
 def test_an_open_list_does_not_offer_them_as_new_problems(store):
     hub = running_board().publisher.hubs["a"]
-    elsewhere = Elsewhere("", hub.activity)
+    elsewhere = Elsewhere(Show(query=""), hub.activity)
     update = Update(cluster="a", now=NOW, seq=1, redraw=(OLD, FRESH, MARKED))
     elsewhere.notice(update, store, {HELD: None})
     assert elsewhere.news() == 1
