@@ -111,10 +111,8 @@ def read_past(
     # A term counts with its whole length, and so does what nobody watched before the range.
     earliest = min([since, *(one.since for one in life.terms)])
     blind = blind_between(cluster, since=earliest, until=stretch.until, now=now)
-    measured = present = None
-    for term in life.terms:
-        if goes_on and term.until is None:
-            present = time_since(cluster, held_since or term.since, known or until)
+    present = _present(cluster, life, held_since, known or until) if goes_on else None
+    measured = None
     if not bands:
         held_for = None if present is None else present.watched
         measured = statistics(
@@ -135,6 +133,13 @@ def read_past(
         present=present,
         lost_since=_lost_since(life, stretch, totals) if goes_on and is_lost else None,
     )
+
+
+def _present(
+    cluster: str, life: Life, held_since: datetime | None, now: datetime
+) -> HeldView | None:
+    going_on = [term for term in life.terms if term.until is None]
+    return time_since(cluster, held_since or going_on[-1].since, now) if going_on else None
 
 
 def _lost_since(life: Life, stretch: Stretch, totals: Totals) -> float | None:
@@ -316,34 +321,15 @@ def _figures(
     live: bool,
 ) -> Sequence[Figure]:
     """`live`: the range ends now."""
-    totals, present = past.totals, past.present
+    totals = past.totals
     share = percent(totals.gap_seconds, totals.watched_seconds)
     lost = age(totals.gap_seconds) if totals.gap_seconds else "never" if whole else "none seen"
     in_range = "in the range" if whole else "in the time watched"
     of_time = f"{share} of the {'time' if whole else 'time watched'}"
     number, _, noun = counted(totals.handovers, "hand-over").partition(" ")
-    unseen = NOT_WATCHED if seen.terms else "none"
     measured = f"{seen.measured:,} of" if seen.measured != totals.handovers else "of"
-    goes_on = "so far: it goes on" if live else "up to the end of the range"
-    ended = "it has ended" if seen.longest else ""
-
-    def counts_on(length: float | None) -> float | None:
-        return present.since if present is not None and length == present.watched else None
-
     return (
-        Figure("Terms", thousands(seen.terms), "that went on in the range"),
-        Figure(
-            "Longest",
-            _length(seen.longest, unseen),
-            goes_on if seen.longest_goes_on else ended,
-            since=counts_on(seen.longest),
-        ),
-        Figure(
-            "Median",
-            _length(seen.median, unseen),
-            "half of them were longer",
-            since=counts_on(seen.median),
-        ),
+        *_of_terms(seen, past.present, live=live),
         Figure(
             "Without a holder",
             lost,
@@ -365,6 +351,19 @@ def _figures(
             noun=noun,
         ),
     )
+
+
+def _of_terms(seen: Statistics, present: HeldView | None, *, live: bool) -> Iterator[Figure]:
+    unseen = NOT_WATCHED if seen.terms else "none"
+    goes_on = "so far: it goes on" if live else "up to the end of the range"
+    ended = "it has ended" if seen.longest else ""
+    yield Figure("Terms", thousands(seen.terms), "that went on in the range")
+    for label, length, detail in (
+        ("Longest", seen.longest, goes_on if seen.longest_goes_on else ended),
+        ("Median", seen.median, "half of them were longer"),
+    ):
+        since = present.since if present is not None and length == present.watched else None
+        yield Figure(label, _length(length, unseen), detail, since=since)
 
 
 def _length(seconds: float | None, nothing: str = "none") -> str:

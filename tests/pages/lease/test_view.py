@@ -135,7 +135,7 @@ def test_the_longest_term_goes_on_or_has_ended(store, operator, goes_on):
 
 def counts_from(response) -> dict[str, float]:
     """Minutes ago from when each figure of the past counts on."""
-    found = re.findall(r'<dt>([^<]+)</dt><dd><b[^>]* data-since="([\d.]+)"', html_of(response))
+    found = re.findall(r'<dt>([^<]+)</dt><dd><b[^>]*\sdata-since="([\d.]+)"', html_of(response))
     now = datetime.now(UTC).timestamp()
     return {label: round((now - float(since)) / 60, 1) for label, since in found}
 
