@@ -7,6 +7,7 @@ import "leaseboard/copying";
 import "leaseboard/cut_names";
 import "leaseboard/lane_labels";
 import "leaseboard/pager";
+import "leaseboard/unsent";
 import { scan } from "leaseboard/clock";
 import { startLive } from "leaseboard/live";
 import { showConnection } from "leaseboard/connection";

@@ -154,6 +154,24 @@ def test_a_page_whose_server_died_turns_grey_by_itself(visits: Visits, server: S
     assert re.match(r"\d\d:\d\d:\d\d", before)
 
 
+def test_what_is_typed_outlives_a_server_that_is_away(visits: Visits, server: Server) -> None:
+    """A form that is sent meanwhile would leave the browser's own page of errors in its place."""
+    page = visits.open_live(f"/c/c/{STORY}edit/")
+    page.locator("[name=duration_seconds]").fill("77")
+    page.get_by_label("Reason").fill("drill")
+    preview = page.get_by_role("button", name="Preview").last
+    server.process.send_signal(signal.SIGSTOP)
+    sleep(page, seconds=1200)
+    expect(page.locator("html")).to_have_attribute("data-live", "stale")
+    preview.click()
+    expect(page.locator("[data-unsent]")).to_contain_text("Not sent: the server does not answer.")
+    expect(page.locator("[name=duration_seconds]")).to_have_value("77")
+    server.process.send_signal(signal.SIGCONT)
+    preview.click()
+    expect(page.locator("#preview")).to_contain_text("leaseDurationSeconds: 77")
+    expect(page.get_by_label("Reason")).to_have_value("drill")
+
+
 def sleep(page: Page, *, seconds: int) -> None:
     """As if the machine had slept: the wall clock is later, no timer ran, and one looks again."""
     page.evaluate(
