@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from html import unescape
 
 import pytest
 from django.test import Client
@@ -16,27 +15,12 @@ from leases.domain.lease import ObjectName
 from leases.domain.watched_times import Connection, ConnectionState
 from leases.history import outbox
 from tests.pages.conftest import HTMX, text_of
+from tests.pages.incidents.incident_page import URL, keep, words
 from tests.support.board import browser_of, member
 from tests.support.values import incident_rows
-from tests.support.values.change_rows import to_row
 from tests.support.values.changes import T0, a_change
 from tests.support.values.incidents import a_story, an_incident
 from tests.support.values.receivers import a_receiver
-
-URL = "/c/a/incidents/first/"
-
-
-def words(answer) -> str:
-    text = re.sub(r"<(script|svg).*?</\1>", " ", text_of(answer), flags=re.DOTALL)
-    text = re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]+>", " ", text)))
-    return text.replace("\N{EN DASH}", "-")
-
-
-def keep(story=(), **given) -> None:
-    """Store an incident as the task does: from the changes that history has."""
-    models.ChangeRecord.objects.bulk_create(map(to_row, story))
-    members = tuple(map(incident_rows.member_of, story))
-    incident_rows.store(an_incident(members=members, **given))
 
 
 @pytest.fixture

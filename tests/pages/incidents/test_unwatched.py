@@ -12,7 +12,7 @@ from leases.domain.change import ChangeType
 from leases.domain.incident import Cause
 from leases.domain.lease import ObjectName
 from tests.pages.conftest import text_of
-from tests.pages.incidents.test_incident_view import URL, keep, words
+from tests.pages.incidents.incident_page import URL, keep, words
 from tests.support.values.changes import T0, a_change
 
 TAKEN, PASSED = ObjectName("work", "taken"), ObjectName("work", "passed")
