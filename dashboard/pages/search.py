@@ -2,7 +2,8 @@
 
 The names of a cluster are one text each, which C searches in milliseconds. The text is made once,
 then grows with what the feed reports; nothing walks all Leases for a keystroke. It keeps the names
-of deleted Leases; history says of those that are found whether it knows them.
+of deleted Leases; history says of those that are found whether it knows them. It keeps those of
+former holders too.
 """
 
 import time
@@ -25,7 +26,7 @@ from dashboard.feed import ClusterFeed
 from dashboard.lists.declaration import FoundRows, List
 from dashboard.lists.url_parameters import LIMIT, PAGE, ListFilter, Parameter
 from dashboard.parts.formatting import when
-from dashboard.parts.holdings import heartbeat_of, host_of
+from dashboard.parts.holdings import KINDS, heartbeat_of, host_of
 from dashboard.parts.lease_row import UNKNOWN, lease_url, state_of
 from dashboard.parts.names import holder_view, shown_holder
 from dashboard.parts.page_links import holder_page
@@ -37,7 +38,7 @@ from leases.domain.kind import NODE_LEASES, Kind
 from leases.domain.lease import ObjectName
 from leases.domain.phase import Phase
 from leases.domain.terms import PastPhase
-from leases.history.states_as_of import changes_before, newest_gone
+from leases.history.states_as_of import changes_before, newest_former_holders, newest_gone
 from leases.tracking.tracked_lease import Tracked
 
 SHOWN = {"lease": 8, "holder": 4, "namespace": 4, "page": 4, "action": 4}
@@ -50,7 +51,7 @@ MAX_LINES = 300  # that are compared for one word; of more, those that begin wit
 MAX_LINES_OF_WORDS = 1000  # with several words, of which most lines have only one
 MAX_WORDS = 4
 MAX_ADDED = 1000  # names; then the text is made again
-MAX_GONE = 2000  # deletions of each kind whose names are found
+MAX_GONE = 2000  # deletions, and ends of terms, of each kind whose names are found
 COST = 10.0  # it is not made again for so many times as long as that took
 
 
@@ -145,6 +146,7 @@ class ClusterNames:
         self._feed, self._number, self._until = feed, -1, 0.0
         self.leases, self.holders = NameText(), NameText(mark="\n")
         self.identities: dict[str, str] = {}  # the host of each line of holders, as it is written
+        self.former: set[str] = set()  # the lines of those that hold nothing now
         self._known = self._added = 0
         self._outdated = True
 
@@ -173,6 +175,7 @@ class ClusterNames:
         self.identities = {}
         for one in [one for one in every if one.lasting.kind is not Kind.HEARTBEAT]:
             self._hold(one)
+        self._remember()
         self.leases = NameText([*names, *(name for name in gone if name not in there)])
         self.holders = NameText(self.identities, mark="\n")
         self._known, self._added, self._outdated = len(names), 0, False
@@ -194,8 +197,19 @@ class ClusterNames:
         lasting = one.lasting
         identity = lasting.lease.spec.holder_identity
         if identity and lasting.kind is not Kind.HEARTBEAT:
-            host = host_of(identity)
-            self.identities.setdefault(" ".join(host.lower().split()), host)
+            self.former.discard(self._note(identity))
+
+    def _remember(self) -> None:
+        """Note the hosts of holders that history alone knows."""
+        there = set(self.identities)
+        former = newest_former_holders(self._feed.store.cluster, KINDS, MAX_GONE)
+        self.former = {self._note(identity) for identity in former} - there
+
+    def _note(self, identity: str) -> str:
+        host = host_of(identity)
+        line = " ".join(host.lower().split())
+        self.identities.setdefault(line, host)
+        return line
 
 
 _names: WeakKeyDictionary[ClusterFeed, ClusterNames] = WeakKeyDictionary()
@@ -365,15 +379,18 @@ class Search(List[SearchFilter, FoundLine]):
     def _holders(
         self, cluster: WatchedCluster, names: ClusterNames, lines: Mapping[str, int]
     ) -> list[FoundLine]:
-        """The best of them; of equals nodes last that may hold their own heartbeat alone."""
+        """The best of them; of equals those first that hold something, and nodes last that may hold
+        their own heartbeat alone.
+        """
         found = {
-            host: (rank, "")
+            host: (rank, "holds nothing now" if line in names.former else "")
             for line, rank in names.holders.find(self.wanted.words).items()
             if (host := names.identities.get(line))
         }
         for line, rank in lines.items():
             namespace, host = line.split("/", 1)
-            is_node = namespace == NODE_LEASES and rank < BESIDE and host not in found
+            holds = host in found and not found[host][1]
+            is_node = namespace == NODE_LEASES and rank < BESIDE and not holds
             if is_node and heartbeat_of(cluster.store, host):
                 found[host] = rank, "node"
         best = sorted(found.items(), key=lambda one: (*one[1], one[0]))

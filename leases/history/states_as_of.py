@@ -271,6 +271,29 @@ class Past(msgspec.Struct, frozen=True):
     since: datetime
 
 
+def newest_former_holders(cluster: str, kinds: Iterable[Kind], most: int) -> list[str]:
+    """Return who held Leases of these kinds, from the newest `most` terms of each kind that ended
+    in each way; one may hold some again.
+    """
+    found: dict[str, None] = {}
+    for kind in kinds:
+        for change in _ENDS:
+            column = _ender(change)
+            rows = select(
+                f"SELECT {column} FROM {by_index('change_by_kind')} "  # noqa: S608
+                f"WHERE cluster = %s AND kind = %s AND change = %s AND {column} IS NOT NULL "
+                f"ORDER BY at DESC, id DESC LIMIT {most}",
+                [cluster, kind.value, change.value],
+            )
+            found.update((from_stored(holder), None) for (holder,) in rows)
+    return list(found)
+
+
+def _ender(change: ChangeType) -> str:
+    """The column with whose term ended."""
+    return "holder" if change is ChangeType.RESTARTED else "previous_holder"
+
+
 def ended_terms(cluster: str, kinds: Iterable[Kind], since: datetime) -> Past:
     """Return the terms of Leases of these kinds that ended since then."""
     counts: Counter[tuple[str, ObjectName, Kind]] = Counter()
@@ -289,7 +312,7 @@ def _of(
 ) -> Iterator[tuple[str, ObjectName, int, datetime]]:
     """Return holder, Lease, number of terms, and from when on all of them were read."""
     edge = _edge(cluster, kind, change, since)
-    column = "holder" if change is ChangeType.RESTARTED else "previous_holder"
+    column = _ender(change)
     rows = select(
         f"SELECT {column}, namespace, name, COUNT(*) FROM {by_index('change_by_kind')} "  # noqa: S608
         "WHERE cluster = %s AND kind = %s AND change = %s AND at >= %s "

@@ -140,6 +140,29 @@ def test_a_deleted_lease_is_found_while_history_knows_it(many, board, operator, 
     assert labels(operator, "extender", group="lease") == [str(key)]
 
 
+def test_a_former_holder_is_found_too(many, board, operator, monkeypatch):
+    monkeypatch.setattr(search, "COST", 1e9)  # the names are read once
+    ends = datetime.now(UTC)
+    for number, (change, holder, before) in enumerate((
+        (ChangeType.TAKEN_OVER, "cp-1", "payment-6d9f-c4c4c_77aa"),
+        (ChangeType.RELEASED, None, "Batch-Old"),
+        (ChangeType.DELETED, None, "cp-1"),
+        (ChangeType.RELEASED, None, f"{NODE}_88bb"),
+    )):  # fmt: skip
+        at = ends - timedelta(minutes=number)
+        to_row(a_change(number, change=change, at=at, holder=holder, previous_holder=before)).save()
+    (one,) = found(operator, "c4c4c", group="holder")
+    assert (one["label"], one["detail"]) == ("payment-6d9f-c4c4c", "holds nothing now")
+    page = operator.get(one["url"])
+    assert "<h1>payment-6d9f-c4c4c</h1>" in text_of(page), page.status_code
+    assert labels(operator, "batch-old", group="holder") == ["Batch-Old"]
+    assert [one["detail"] for one in found(operator, "cp-1", group="holder")] == [""]
+    assert [one["detail"] for one in found(operator, NODE, group="holder")] == ["node"]
+    again = a_lease(KEY, holder="Batch-Old", version="300")
+    board.feeds["a"].publish(many.apply(Applied(again), ends))
+    assert [one["detail"] for one in found(operator, "batch-old", group="holder")] == [""]
+
+
 def test_actions_are_offered_to_those_who_may_alone(many, board, operator, admin):
     assert labels(admin, "", group="action", lease=str(KEY))[:4] == [
         f"{verb} {KEY}" for verb in ("Edit", "Release", "Hand over", "Delete")
