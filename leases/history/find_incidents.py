@@ -289,7 +289,11 @@ def losses_of(incident: Incident) -> list[Clue]:
             [incident.cluster, key.namespace, key.name, incident.began, MOST],
         )
         clues = (_clue(to_change(tuple(row)), identity) for identity, *row in reversed(rows))
-        found += [clue for clue in clues if clue.member in members]
+        found += [
+            msgspec.structs.replace(clue, by_person=clue.change.cause is Cause.BY_HAND)
+            for clue in clues
+            if clue.member in members
+        ]
     return found
 
 

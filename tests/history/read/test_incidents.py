@@ -16,6 +16,7 @@ from leases.history.find_incidents import (
     cursor_of,
     find_incidents,
     incident_of,
+    losses_of,
     notes_of,
     open_incidents,
 )
@@ -135,3 +136,13 @@ def test_a_withdrawn_incident_leads_to_the_one_that_has_its_changes_and_notes(kn
     assert len(incident_of("a", "one").story) == 3
     assert notes_of("a", "one") == [StoredNote("ada", T0, "I did\0it")]
     assert open_incidents("a") == []
+
+
+def test_the_losses_of_an_incident_are_its_changes_alone_with_who_wrote_them(known):
+    first, second = known
+    found = losses_of(first)
+    assert [one.member for one in found] == list(first.members)
+    assert not any(one.by_person for one in found)
+    assert [(one.member, one.by_person) for one in losses_of(second)] == [
+        (one, True) for one in second.members
+    ]
