@@ -323,7 +323,9 @@ class Casebook:
             episode.begin_with(birth)
         self._episodes[id(episode)] = episode
         self._crowd.listed += _is_lost_heartbeat(episode)
-        self._latest[episode.key] = episode
+        lost = self._latest.get(episode.key)
+        if lost is None or not lost.open or not episode.only_edits:
+            self._latest[episode.key] = episode  # else the one that lost it waits for its end
         now = episode.last.change.observed_at
         self._inquiries.open(episode, now)
         for wait in LOOK_AGAIN:

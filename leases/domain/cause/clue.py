@@ -421,6 +421,11 @@ class Episode:
     def _prefers(self) -> bool:
         return "preferredHolder" in self.first.change.fields
 
+    @property
+    def only_edits(self) -> bool:
+        """Whether it began with an edit that takes the Lease from nobody."""
+        return self.opening is ChangeType.RECONFIGURED and not self._prefers()
+
     def _reverts(self, clue: Clue) -> bool:
         """Whether a holder puts its own configuration back, or the coordinator its choice."""
         return (

@@ -212,6 +212,23 @@ def test_a_form_that_deletes_an_expired_lease_leaves_the_expiry_its_crash(at: fl
         assert _causes(expired, gone) == {"expired": Cause.CRASH, "deleted": Cause.DELETED}
 
 
+def test_an_edit_of_an_expired_lease_does_not_keep_its_loss_going_on() -> None:
+    expired, edited, taken = _clues(
+        lease(OLD),
+        (2, lease(OLD, renewed=2, version=2)),
+        (20, None),
+        (30, lease(OLD, renewed=2, version=3, labels={"a": "b"})),
+        (40, lease(OLD_TOO, renewed=40, acquired=40, transitions=1, version=4)),
+    )
+    edited = replace(edited, change=replace(edited.change, writer="kubectl-label"))
+    book = _book([expired, edited, taken])
+    found = {one.standing: one for one in _incidents(book)}
+    lost = found[Standing.UNPLANNED]
+    assert (lost.ended, lost.members) == (after(40), (expired.member, taken.member))
+    assert found[Standing.REMARK].members == (edited.member,)
+    assert book.going_on() == []
+
+
 def test_an_edit_of_an_expired_lease_does_not_bring_its_process_back() -> None:
     holder = "app-6bcjktn59v-q89c7_8c2e41f0-5b1d-4f0e-9a57-2d9a3c1b7e44"
     expired, recovered, edited, again = _clues(
