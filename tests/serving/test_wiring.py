@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
-from django.db import connections
+from django.db import InterfaceError, connections
 
 from dashboard.config import ClusterSpec
 from dashboard.management.commands import serve
 from dashboard.serving.runtime import Options, Runtime
-from leases.domain.change import ChangeType
+from leases.domain.change import Change, ChangeType
 from leases.domain.incident import Cause
 from leases.domain.lease import ObjectName
 from leases.domain.steady_clock import Jump
@@ -203,6 +203,23 @@ async def test_a_deletion_through_a_form_is_known_to_be_made_by_a_person(
         return {one.name: one.cause for one in gone}
 
     await until(lambda: causes() == {"by-form": Cause.BY_HAND, "by-kubectl": Cause.DELETED})
+
+
+async def test_a_deletion_has_a_cause_while_the_database_is_away(
+    running: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(_gone: object) -> set[Change]:
+        raise InterfaceError("connection already closed")
+
+    monkeypatch.setattr("dashboard.serving.tasks.incidents.deleted_here", away)
+    cluster, key = running.clusters["a"], ObjectName("default", "one")
+    await until(lambda: cluster.store.connection.state is ConnectionState.LIVE)
+    spec = {"holderIdentity": "x", "renewTime": format_microtime(running.clock.now())}
+    body = {"metadata": {"name": key.name, "namespace": key.namespace}, "spec": spec}
+    await cluster.writer.create(body)
+    await until(cluster.store.snapshot)
+    await cluster.writer.delete(key)
+    await until(lambda: any(one.cause for one in running.feeds["a"].newest_first()[1]))
 
 
 async def test_every_room_hears_that_the_clock_was_set(running: Runtime) -> None:

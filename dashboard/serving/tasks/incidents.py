@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 
-from django.db import DatabaseError
+from django.db import DatabaseError, InterfaceError
 from msgspec.structs import replace
 
 from dashboard.live.publisher import ClusterHub
@@ -221,7 +221,7 @@ class Incidents:
         try:
             async with asyncio.timeout(AUDIT_SECONDS):
                 here = await self._recorder.in_thread(partial(deleted_here, gone))
-        except (DatabaseError, TimeoutError) as error:
+        except (DatabaseError, InterfaceError, TimeoutError) as error:
             logger.warning("%s: the audit trail cannot be read: %s", self._cluster.name, error)
             return clues
         return [replace(one, by_person=True) if one.change in here else one for one in clues]
