@@ -7,18 +7,17 @@ A wrong value stops the start; the message names the variable and the value.
 
 import os
 import re
-from argparse import ArgumentTypeError
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import dj_database_url
 
 from dashboard.log_lines import passwords_in, without_credentials
-from leases.apiserver.resources import CLE_GATE
 from leases.kube.cluster_source import FORMS, ClusterSource, SourceKind, files_of, parse_source
 
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,30}[a-z0-9])?")
@@ -33,6 +32,14 @@ class ClusterSpec:
 
     name: str
     source: ClusterSource
+
+
+class ClusterLabel(NamedTuple):
+    """What a cluster is called beside its name, such as prod:env=prod."""
+
+    cluster: str
+    key: str
+    value: str
 
 
 @dataclass(frozen=True)
@@ -113,6 +120,10 @@ EVERY_CLUSTER = "*"
 _ROLES = ("operator", "admin")
 _HEADER = re.compile(r"[A-Za-z0-9]+(-[A-Za-z0-9]+)*")
 _CLUSTER = re.compile(r"[a-z0-9][-a-z0-9]*")
+_LABEL = re.compile(
+    r"([a-z0-9][-a-z0-9]*):([a-z][-a-z0-9_.]{0,62})=([A-Za-z0-9][-A-Za-z0-9_.]{0,62})", re.ASCII
+)
+TAKEN = ("by", "format", "key", "limit", "page", "q")  # parameters of the page of all clusters
 _HOST = re.compile(r"\*|\.?([\w-]+\.)*[\w-]+\.?|\[[0-9a-fA-F:.]+\]")
 _DATABASE_FORM = "write sqlite:///PATH or postgresql://USER:PASSWORD@HOST/NAME"
 _POSTGRESQL = ("postgres", "postgresql")
@@ -146,6 +157,21 @@ def read_read_only(value: str) -> tuple[str, ...]:
     if not names or not all(_CLUSTER.fullmatch(name) for name in names):
         raise ValueError("write true, false, or the names of clusters, such as prod,staging")
     return names
+
+
+def read_labels(value: str) -> tuple[ClusterLabel, ...]:
+    """Return the labels of clusters, in their order."""
+    found = [_LABEL.fullmatch(part) for part in _listed(value)]
+    if not all(found):
+        raise ValueError("write NAME:LABEL=VALUE, such as prod:env=prod, comma-separated")
+    labels = tuple(ClusterLabel(*one.groups()) for one in found if one)
+    taken = next((one.key for one in labels if one.key in TAKEN), "")
+    if taken:
+        raise ValueError(f"{taken} has a meaning in URLs; give the label another name")
+    twice = Counter((one.cluster, one.key) for one in labels).most_common(1)
+    if twice and twice[0][1] > 1:
+        raise ValueError(f"{':'.join(twice[0][0])} is given twice; give it one value")
+    return labels
 
 
 def read_days(value: str) -> int:
@@ -338,6 +364,9 @@ class Config:
         parse_clusters(DEFAULT_CLUSTERS),
         "NAME=SOURCE, comma-separated, as with --cluster",
     )
+    cluster_labels: tuple[ClusterLabel, ...] = _setting(
+        read_labels, (), "NAME:LABEL=VALUE, comma-separated: labels that group and filter clusters"
+    )
     kubeconfig: tuple[Path, ...] = _setting(
         files_of,
         (),
@@ -465,15 +494,22 @@ def secrets_place(config: Config) -> SecretsPlace | None:
     return SecretsPlace(source, namespace)
 
 
-def check_read_only(names: tuple[str, ...], clusters: tuple[ClusterSpec, ...]) -> None:
-    """Raise ConfigError for a name that no cluster has: it would leave its cluster writable."""
+def check_names(config: Config, clusters: tuple[ClusterSpec, ...]) -> None:
+    """Raise ConfigError for a name that no cluster has: it would leave its cluster writable, or
+    without its label.
+    """
     watched = [spec.name for spec in clusters]
-    unknown = [name for name in names if name not in (EVERY_CLUSTER, *watched)]
-    if unknown:
-        raise ConfigError(
-            f"LEASEBOARD_READ_ONLY names {unknown[0]!r}, which is not watched: write true, or "
-            f"names among {', '.join(watched)}."
-        )
+    labelled = tuple(one.cluster for one in config.cluster_labels)
+    for setting, names, also in (
+        ("READ_ONLY", config.read_only, "true, or "),
+        ("CLUSTER_LABELS", labelled, ""),
+    ):
+        unknown = [name for name in names if name not in (EVERY_CLUSTER, *watched)]
+        if unknown:
+            raise ConfigError(
+                f"{PREFIX}{setting} names {unknown[0]!r}, which is not watched: write {also}"
+                f"names among {', '.join(watched)}."
+            )
 
 
 def load(environ: Mapping[str, str] | None = None) -> Config:
@@ -495,24 +531,6 @@ def load(environ: Mapping[str, str] | None = None) -> Config:
     if not values.get("kubeconfig") and environ.get("KUBECONFIG"):
         values["kubeconfig"] = files_of(environ["KUBECONFIG"])
     return Config(**values)
-
-
-GATES = (CLE_GATE,)
-HELP = f"of the embedded API, as kube-apiserver's; known: {', '.join(GATES)}"
-
-
-def parse_gates(text: str) -> frozenset[str]:
-    """The gates that are on. Raises ArgumentTypeError, which says what may be written."""
-    found = set()
-    for part in filter(None, text.split(",")):
-        name, _, value = part.partition("=")
-        if name not in GATES:
-            raise ArgumentTypeError(f"{name!r} is no gate: write {', '.join(GATES)}")
-        if value.lower() not in ("true", "false"):
-            raise ArgumentTypeError(f"{part!r} is not clear: write {name}=true or {name}=false")
-        if value.lower() == "true":
-            found.add(name)
-    return frozenset(found)
 
 
 VERSION = "0.1.0"

@@ -256,6 +256,7 @@ class ClusterFeed:
         self.activity = Activity(store.abandoned_after)
         self.flappers = FlappingLeases(store, self.activity)
         self.nodes = NodeBook()
+        self.labels: Mapping[str, str] = {}  # of the cluster, as the settings have them
         self.server_version = ""  # as the API server told it when the watch began; "": not known
         # Numbers grow over a restart, so that a reader who comes back sees a gap and refetches. In
         # microseconds they do not meet those of another replica, to which a reader may come back.

@@ -1,4 +1,4 @@
-"""What commands share: bad input is one sentence and exit code 1; ports and paths."""
+"""What commands share: bad input is one sentence and exit code 1; ports, paths, feature gates."""
 
 import os
 from argparse import ArgumentTypeError
@@ -11,6 +11,7 @@ from django.db import Error, connection
 
 from dashboard.log_lines import redact
 from dashboard.serving.data_directory import check_not_newer
+from leases.apiserver.resources import CLE_GATE
 
 
 def explain_database(error: Error) -> str:
@@ -86,3 +87,21 @@ def origin_of(host: str, port: int) -> str:
 def shown_path(path: Path) -> str:
     """Return the path relative to the working directory if that is shorter."""
     return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
+
+
+GATES = (CLE_GATE,)
+HELP = f"of the embedded API, as kube-apiserver's; known: {', '.join(GATES)}"
+
+
+def parse_gates(text: str) -> frozenset[str]:
+    """The gates that are on. Raises ArgumentTypeError, which says what may be written."""
+    found = set()
+    for part in filter(None, text.split(",")):
+        name, _, value = part.partition("=")
+        if name not in GATES:
+            raise ArgumentTypeError(f"{name!r} is no gate: write {', '.join(GATES)}")
+        if value.lower() not in ("true", "false"):
+            raise ArgumentTypeError(f"{part!r} is not clear: write {name}=true or {name}=false")
+        if value.lower() == "true":
+            found.add(name)
+    return frozenset(found)

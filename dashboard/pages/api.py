@@ -38,6 +38,7 @@ PRIMITIVES: dict[str, Json] = {
     "boolean": {"type": "boolean"},
     "time": {"type": "string", "format": "date-time"},
     "any": {},
+    "texts": {"type": "object", "additionalProperties": {"type": "string"}},
     "counts": {"type": "object", "additionalProperties": {"type": "integer"}},
 }
 CONTENT_TYPES = {
@@ -115,6 +116,8 @@ def operation(name: str, answer: Json, described: dict[str, str]) -> Json:
     inside = re.findall(r"{(\w+)}", path_of(name))
     names = [*answer.get("list", ()), *answer.get("parameters", "").split()]
     written = dict.fromkeys(names, PRIMITIVES["string"])
+    # In a query, each property of an object is a parameter of its own.
+    written |= dict.fromkeys(answer.get("free", "").split(), PRIMITIVES["texts"])
     if "formats" in answer:
         written = {"format": {"type": "string", "enum": answer["formats"]}} | written
     refusals = {

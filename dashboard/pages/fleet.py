@@ -1,14 +1,15 @@
 """The fleet: is anything wrong in any cluster? One strip for each, the worst first."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
 from functools import lru_cache
-from typing import Any, cast
+from itertools import groupby
+from typing import Any, Self, cast
 from weakref import WeakKeyDictionary
 
 import msgspec
-from django.http import HttpRequest, HttpResponseBase
+from django.http import HttpRequest, HttpResponseBase, QueryDict
 from django.shortcuts import redirect
 from django.template.loader import render_to_string
 from django.urls import reverse
@@ -20,7 +21,19 @@ from dashboard.board import running_board
 from dashboard.charts.bars import Span, Sparkline, sparkline, unwatched_hours
 from dashboard.feed import ClusterFeed
 from dashboard.lists.declaration import FoundRows, List
-from dashboard.lists.url_parameters import LARGEST_PAGE, LIMIT, PAGE, Parameter, UrlState
+from dashboard.lists.url_parameters import (
+    LARGEST_PAGE,
+    LIMIT,
+    PAGE,
+    BadFilter,
+    Parameter,
+    UrlState,
+    for_input,
+    one_of,
+    quoted,
+    text,
+    typed,
+)
 from dashboard.parts.formatting import counted, thousands, when
 from dashboard.parts.incident_line import css_of, incident_line, said_cause
 from dashboard.parts.key_figures import (
@@ -184,6 +197,7 @@ class StripView(msgspec.Struct, frozen=True, kw_only=True):
     connection: str
     since: str
     version: str  # of the API server
+    labels: str
     figures: tuple[StripFigure, ...]
     changes: StripFigure
     spark: Sparkline
@@ -214,6 +228,7 @@ def strip_view(row: FleetRow) -> StripView:
         connection=_WORDS[connection.state],
         since=when(connection.since, row.now),
         version=row.feed.server_version,
+        labels=", ".join(f"{key}={value}" for key, value in row.feed.labels.items()),
         figures=(
             incidents,
             *(_figure(kpi if row.known else unread(kpi)) for kpi in phases),
@@ -293,6 +308,7 @@ def row_item(row: FleetRow) -> dict[str, Any]:
     troubled = {word.replace(" ", "_"): n for word, n in row.troubled.items()}
     return {
         "cluster": row.cluster,
+        "labels": dict(row.feed.labels),
         "trouble": row.trouble.value,
         "connection": row.connection.state.value,
         "version": row.feed.server_version or None,
@@ -339,12 +355,52 @@ def drawings_of(feed: ClusterFeed, now: datetime) -> dict[str, str]:
     return dict(zip(ids_of(strip.cell.name), drawings, strict=True))
 
 
+def _values_of_labels() -> dict[str, list[str]]:
+    """The labels that clusters have, each with its values."""
+    found: dict[str, set[str]] = {}
+    for feed in running_board().feeds.values():
+        for key, value in feed.labels.items():
+            found.setdefault(key, set()).add(value)
+    return {key: sorted(found[key]) for key in sorted(found)}
+
+
+def _label(query: QueryDict, name: str) -> str:
+    labels = tuple(_values_of_labels())
+    if not labels and query.get(name):
+        raise BadFilter(f"{name} cannot be {quoted(str(query[name]))}: no cluster has a label.")
+    return one_of(query, name, ("", *labels))
+
+
 class FleetFilter(UrlState, msgspec.Struct, frozen=True, kw_only=True):
-    PARAMETERS = {"text": Parameter("q"), "page": PAGE, "limit": LIMIT}
+    """`by` is the label that groups clusters; `labels` are the wanted ones, each a parameter of its
+    own, such as env=prod.
+    """
+
+    PARAMETERS = {
+        "text": Parameter("q"),
+        "by": Parameter("by", _label),
+        "page": PAGE,
+        "limit": LIMIT,
+    }
     text: str = ""
+    by: str = ""
+    labels: tuple[tuple[str, str], ...] = ()
     sort: str = ""
     page: int = 1
     limit: int = LARGEST_PAGE
+
+    @classmethod
+    def read(cls, query: QueryDict, now: datetime | None = None, **usual: Any) -> Self:
+        wanted = ((key, text(query, key)) for key in _values_of_labels())
+        labels = tuple((key, value) for key, value in wanted if value)
+        return super().read(query, now, labels=labels, **usual)
+
+    def pairs(self) -> list[tuple[str, str]]:
+        return [*self.labels, *super().pairs()]
+
+    def takes(self, feed: ClusterFeed) -> bool:
+        named = self.text.casefold() in feed.store.cluster.casefold()
+        return named and all(feed.labels.get(key) == value for key, value in self.labels)
 
 
 class Fleet(List[FleetFilter, FleetRow]):
@@ -355,38 +411,48 @@ class Fleet(List[FleetFilter, FleetRow]):
     templates = ("fleet/index.html", "fleet/_board.html")
 
     def find(self) -> FoundRows[FleetRow]:
-        wanted = self.wanted.text.casefold()
-        feeds = running_board().feeds
-        names = [one for one in running_board().clusters if wanted in one.casefold()]
-        rows = [fleet_row(feeds[name], self.now) for name in names if name in feeds]
-        return self.cut(sorted(rows, key=worst_first))
+        board = running_board()
+        feeds = [board.feeds[name] for name in board.clusters if name in board.feeds]
+        rows = [fleet_row(feed, self.now) for feed in feeds if self.wanted.takes(feed)]
+        rows.sort(key=worst_first)
+        places = {value: place for place, value in enumerate(dict.fromkeys(map(self._group, rows)))}
+        return self.cut(sorted(rows, key=lambda row: places[self._group(row)]))
+
+    def _group(self, row: FleetRow) -> str:
+        """The value of the label that groups; "" for a cluster without it, and without groups."""
+        return row.feed.labels.get(self.wanted.by, "")
 
     def item(self, row: FleetRow) -> dict[str, Any]:
         return row_item(row)
 
     def page(self, found: FoundRows[FleetRow]) -> dict[str, Any]:
-        strips, cells = [], []
-        for row in found.rows:
-            if found.total <= FEW or row.trouble is not Trouble.NONE:
-                strips.append((row.cluster, drawing_of(row.feed, strip_view(row))))
-            else:
-                cells.append((row.cluster, drawing_of(row.feed, cell_view(row))))
+        folded, groups = found.total > FEW, []
+        for value, rows in groupby(found.rows, key=self._group):
+            name = f"{self.wanted.by} {value}" if value else f"no {self.wanted.by}"
+            groups.append({"name": name} | _drawn_rows(rows, folded=folded))
         pager = self.links.pager(found.number, found.total)
         return self._frame() | {
-            "strips": strips,
-            "cells": cells,
-            "folded": found.total > FEW,
+            "groups": groups,
+            "folded": folded,
             "pager": pager if pager.previous_url or pager.next_url else None,
             "total": found.total,
         }
 
     def refused(self) -> dict[str, Any]:
-        return self._frame() | {"board": self.reads.typed(self.request.GET)}
+        query = self.request.GET
+        chosen = {key: typed(query, key) for key in _values_of_labels()}
+        return self._frame(chosen) | {"board": self.reads.typed(query)}
 
-    def _frame(self) -> dict[str, Any]:
-        """What the page has beside its strips."""
+    def _frame(self, chosen: Mapping[str, str] | None = None) -> dict[str, Any]:
+        """What the page has beside its strips. `chosen` are values of labels."""
+        chosen = dict(self.wanted.labels) if chosen is None else chosen
         return {
             "board": self.wanted.texts(),
+            "labels": [
+                {"key": key, "values": values, "chosen": for_input(chosen.get(key, ""))}
+                for key, values in _values_of_labels().items()
+            ],
+            "filtered": bool(self.wanted.pairs()),
             "clear_url": self.links.path,
             "here_url": self.links.url(page=self.wanted.page),
             "json_url": self.links.url_as("json"),
@@ -395,6 +461,20 @@ class Fleet(List[FleetFilter, FleetRow]):
             "as_of": self.now,
             "watched": len(running_board().clusters),
         }
+
+
+def _drawn_rows(rows: Iterable[FleetRow], *, folded: bool) -> dict[str, Any]:
+    """The strips and cells of a group, and how many of its clusters are in trouble."""
+    strips, cells, troubled = [], [], 0
+    for row in rows:
+        calm = row.trouble is Trouble.NONE
+        troubled += not calm
+        if folded and calm:
+            cells.append((row.cluster, drawing_of(row.feed, cell_view(row))))
+        else:
+            strips.append((row.cluster, drawing_of(row.feed, strip_view(row))))
+    says = f"{counted(len(strips) + len(cells), 'cluster')}, {troubled or 'none'} in trouble"
+    return {"strips": strips, "cells": cells, "says": says}
 
 
 @require_safe

@@ -30,11 +30,12 @@ from dashboard.board import install_board
 from dashboard.clock import process_clock
 from dashboard.config import (
     EVERY_CLUSTER,
+    ClusterLabel,
     ClusterSpec,
     Config,
     ConfigError,
     SecretsPlace,
-    check_read_only,
+    check_names,
     secrets_place,
 )
 from dashboard.live.publisher import ClusterHub, Publisher
@@ -97,6 +98,7 @@ class Options:
     kubeconfig: tuple[Path, ...] = ()  # () is where kubectl looks
     demo: bool = False
     feature_gates: frozenset[str] = frozenset()
+    labels: tuple[ClusterLabel, ...] = ()
     read_only: tuple[str, ...] = ()  # clusters, or EVERY_CLUSTER
     impersonate: bool = False
     abandoned_seconds: int = 3600
@@ -163,6 +165,7 @@ class Runtime:
     def _inform(self, hub: ClusterHub) -> None:
         """Let the hub show what goes wrong."""
         name = hub.store.cluster
+        hub.labels = {one.key: one.value for one in self.options.labels if one.cluster == name}
         hub.problem = partial(self.problem, name)
         report_failures(self.supervisor, name, hub)
         hub.refused = partial(self.recorder.refused.lately, name)
@@ -404,12 +407,13 @@ def _from_settings() -> Options:
     config: Config = settings.LEASEBOARD
     secrets = secrets_place(config)
     if secrets is None:
-        check_read_only(config.read_only, config.clusters)
+        check_names(config, config.clusters)
     return Options(
         clusters=config.clusters,
         secrets=secrets,
         data=config.data,
         kubeconfig=config.kubeconfig,
+        labels=config.cluster_labels,
         read_only=config.read_only,
         impersonate=config.impersonate,
         abandoned_seconds=config.abandoned_seconds,

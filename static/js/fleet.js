@@ -3,10 +3,12 @@ import { offer } from "leaseboard/counts";
 
 const rank = (el) => Number(el.dataset.rank);
 
-/** A cluster that is worse than one above it. */
+const falls = (ranks) => ranks.some((one, place) => place > 0 && one < ranks[place - 1]);
+
+/** A cluster that is worse than one above it in its group, or a group whose worst is. */
 function isOutOfOrder() {
-  const ranks = [...document.querySelectorAll("[data-rank]")].map(rank);
-  return ranks.some((one, place) => place > 0 && one < ranks[place - 1]);
+  const groups = [...document.querySelectorAll("[data-ranks]")].map((group) => [...group.querySelectorAll("[data-rank]")].map(rank));
+  return groups.some(falls) || falls(groups.map((ranks) => Math.min(...ranks)));
 }
 
 const look = () => offer({ order: isOutOfOrder() });

@@ -40,7 +40,8 @@ def server(tmp_path_factory: pytest.TempPathFactory, there: LeaseApi) -> Iterato
     address = there.url.replace("https://", f"http://{there.token}@")
     clusters = ("--cluster", f"{HERE}=embedded", "--cluster", f"{THERE}=url:{address}")
     folder = tmp_path_factory.mktemp("fleet")
-    with serving(folder / "data", "--no-demo", *clusters) as one:
+    labels = f"{HERE}:env=prod,{THERE}:env=test"
+    with serving(folder / "data", "--no-demo", *clusters, LEASEBOARD_CLUSTER_LABELS=labels) as one:
         one.wait_synced()
         for api in (LeaseApi(one.kubeconfig), there):
             api.create("steady", holder="one", duration=3600)
@@ -92,6 +93,24 @@ def test_the_filter_narrows_the_strips_and_they_go_on_following(
     expect(strip(page, THERE).locator(COUNTS)).to_have_text("0")
 
 
+def test_a_group_whose_worst_is_worse_offers_the_new_order(visits: Visits, there: LeaseApi) -> None:
+    page = visits.open_live("/")
+    expect(strip(page, THERE)).to_contain_text(re.compile(r"v1\.\d+"))
+    page.get_by_label("Group by").select_option("env")
+    expect(page).to_have_url(re.compile(r"/\?by=env$"))
+    expect(page.locator("main h2")).to_have_text(["env prod", "env test"])
+    there.create("torn", holder="one", duration=1)
+    note = page.get_by_role("link", name="The order has changed · Show")
+    note.click()
+    expect(page.locator("main h2")).to_have_text(["env test", "env prod"])
+    there.delete("torn")
+    page.locator("#label-env").select_option("prod")
+    expect(page).to_have_url(re.compile(r"/\?env=prod&by=env$"))
+    expect(page.locator("main h2")).to_have_text(["env prod"])
+    page.get_by_role("link", name="Clear").click()
+    expect(page.locator("#strip-b")).to_be_visible()
+
+
 def test_without_javascript_the_page_says_of_when_it_is(visits: Visits) -> None:
     page = visits.open("/", java_script_enabled=False)
     expect(page.locator("[data-live-pill]")).to_contain_text("As of ")
@@ -106,6 +125,7 @@ def test_the_page_is_accessible_and_fits(
     with closing(Watched(browser)) as watched:
         watched.page.context.add_cookies(visits.page().context.cookies())
         assert look(watched, server, "", axe) == []
+        assert look(watched, server, "?by=env", axe) == []
         assert watched.complaints == []
 
 

@@ -240,6 +240,7 @@ def fleet_samples(now: datetime) -> dict[str, Any]:
             connection="live since" if cell.live else "stale since",
             since=f"{now:%H:%M:%S}",
             version="v1.34.1" if cell.live else "",
+            labels="env=prod, region=eu-central-1" if cell.live else "",
             figures=(StripFigure("2", "Incidents", "#", "", "bad is-expired"), *phases, unheld),
             changes=StripFigure("58", "Holder changes, 24 h", "#", "of elections"),
             spark=sparkline(HOURS),

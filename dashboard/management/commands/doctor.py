@@ -21,7 +21,7 @@ from dashboard.config import (
     Config,
     ConfigError,
     check_clusters,
-    check_read_only,
+    check_names,
     parse_cluster,
 )
 from dashboard.log_lines import hide, redact
@@ -67,7 +67,7 @@ class Command(RefusingCommand):
             *diagnosis.examine_settings(
                 config, [name for name in os.environ if name.startswith(PREFIX)]
             ),
-            *_read_only(config),
+            *_names(config),
             diagnosis.examine_memory(),
             diagnosis.examine_port(host, port, _host_of(config)),
             *_data(config, timeout),
@@ -144,10 +144,10 @@ async def _clusters(config: Config, seconds: float) -> list[diagnosis.Finding]:
     return [finding for found in await asyncio.gather(*examined) for finding in found] + secrets
 
 
-def _read_only(config: Config) -> list[diagnosis.Finding]:
+def _names(config: Config) -> list[diagnosis.Finding]:
     try:
         if config.cluster_secrets is None:
-            check_read_only(config.read_only, config.clusters)
+            check_names(config, config.clusters)
     except ConfigError as error:
         found, _, do = str(error).partition(": ")
         return [

@@ -23,22 +23,22 @@ from dashboard.access import sign_in_links
 from dashboard.access.links import BadLinkFile, path_of, printed_wall_link
 from dashboard.access.security_log import SecurityEvent, record
 from dashboard.config import (
-    HELP,
     ClusterSpec,
     Config,
     ConfigError,
     check_clusters,
-    check_read_only,
+    check_names,
     parse_cluster,
-    parse_gates,
     secrets_place,
 )
 from dashboard.log_lines import hide
 from dashboard.management.refusing import (
+    HELP,
     LAST_PORT,
     RefusingCommand,
     origin_of,
     pages_port,
+    parse_gates,
     parse_port,
     shown_path,
 )
@@ -117,6 +117,7 @@ class Command(RefusingCommand):
                 host=host,
                 api_port=api_port,
                 kubeconfig=config.kubeconfig,
+                labels=config.cluster_labels,
                 read_only=config.read_only,
                 impersonate=config.impersonate,
                 demo=embedded and not no_demo,
@@ -213,7 +214,7 @@ def _check_sources(clusters: tuple[ClusterSpec, ...], config: Config) -> None:
     try:
         place = secrets_place(config)
         if place is None:  # else a Secret may name the cluster later
-            check_read_only(config.read_only, clusters)
+            check_names(config, clusters)
         else:
             asyncio.run(connect(place.source, kubeconfig=config.kubeconfig))
     except ConfigError as error:

@@ -127,6 +127,78 @@ def test_a_strip_shows_the_version_of_its_api_server_once_it_is_known(make_board
     }  # fmt: skip
 
 
+def label(board: Runtime, **labels: str) -> None:
+    """Each cluster by the value of its `env`."""
+    for name, env in labels.items():
+        board.feeds[name].labels = {"env": env, "region": "eu"}
+
+
+def groups(text: str) -> dict[str, list[str]]:
+    """The clusters of each group, in the order of the page."""
+    parts = re.split(r'<section class="panel" data-ranks aria-label="([^"]*)">', text)[1:]
+    pairs = zip(parts[::2], parts[1::2], strict=True)
+    return {name: re.findall(r'<li id="(?:strip|cell)-([^"]+)"', body) for name, body in pairs}
+
+
+def test_clusters_are_grouped_by_a_label_and_the_group_with_the_worst_comes_first(
+    make_board, operator
+):
+    board = make_board("calm", "burns", "free", "bare")
+    label(board, calm="prod", burns="test", free="prod")
+    go_on(board, "burns", incident("burns"))
+    vacate(board, "free")
+    page = text_of(operator.get("/?by=env"))
+    assert groups(page) == {
+        "env test": ["burns"], "env prod": ["free", "calm"], "no env": ["bare"],
+    }  # fmt: skip
+    assert "2 clusters, 1 in trouble" in page
+    assert "1 cluster, none in trouble" in page
+    assert [one["cluster"] for one in items(operator, "&by=env")] == [
+        "burns", "free", "calm", "bare",
+    ]  # fmt: skip
+    assert "env=test, region=eu" in strips(page)["burns"]
+    assert "data-ranks" in text_of(operator.get("/"))
+    assert groups(text_of(operator.get("/"))) == {}
+
+
+def test_quiet_clusters_of_a_group_are_cells(make_board, operator):
+    board = make_board(*(f"c{n}" for n in range(FEW + 1)))
+    label(board, **{f"c{n}": ("prod", "test")[n % 2] for n in range(FEW + 1)})
+    vacate(board, "c3")
+    page = text_of(operator.get("/?by=env"))
+    assert list(strips(page)) == ["c3"]
+    assert groups(page)["env test"][0] == "c3"
+    assert len(cells(page)) == FEW
+
+
+def test_clusters_are_filtered_by_labels(make_board, operator):
+    board = make_board("one", "two", "three")
+    label(board, one="prod", two="test")
+    assert [one["cluster"] for one in items(operator, "&env=prod")] == ["one"]
+    assert {one["cluster"]: one["labels"] for one in items(operator, "&region=eu")} == {
+        "one": {"env": "prod", "region": "eu"}, "two": {"env": "test", "region": "eu"},
+    }  # fmt: skip
+    page = text_of(operator.get("/?env=test&by=region&limit=1"))
+    assert list(strips(page)) == ["two"]
+    assert "<option selected>test</option>" in page
+    assert '<option value="region" selected>' in page
+    assert "No cluster matches this filter" in text_of(operator.get("/?env=none"))
+    assert "<option selected>none</option>" in text_of(operator.get("/?env=none"))
+    part = operator.get("/?env=test&q=&by=", headers=HTMX)
+    assert part["HX-Push-Url"] == "/?env=test"
+
+
+def test_a_label_that_no_cluster_has_groups_nothing(make_board, operator):
+    board = make_board("one", "two")
+    said = "by cannot be &#x27;env&#x27;: no cluster has a label."
+    assert said in text_of(operator.get("/?by=env"))
+    label(board, one="prod")
+    answer = operator.get("/?by=team&env=prod")
+    assert answer.status_code == 400
+    assert "use one of env, region." in text_of(answer)
+    assert "<option selected>prod</option>" in text_of(answer)
+
+
 def test_only_what_was_not_planned_counts_and_the_gravest_is_named(make_board, operator):
     board = make_board("a", "b")
     small, large = incident("a", sentence="small"), incident("a", id="large", sentence="large")

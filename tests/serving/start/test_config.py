@@ -9,9 +9,10 @@ import pytest
 from dashboard.config import (
     EVERY_CLUSTER,
     ClusterSpec,
+    Config,
     ConfigError,
     check_clusters,
-    check_read_only,
+    check_names,
     load,
     parse_cluster,
 )
@@ -61,12 +62,41 @@ def test_all_clusters_or_some_are_only_read(value, names):
 def test_a_cluster_that_is_only_read_must_be_watched():
     a, b = (ClusterSpec(name, EMBEDDED) for name in ("a", "b"))
     for names in ((), ("b", "a"), (EVERY_CLUSTER,)):
-        check_read_only(names, (a, b))
+        check_names(Config(read_only=names), (a, b))
     with pytest.raises(ConfigError) as refused:
-        check_read_only(("a", "c"), (a, b))
+        check_names(Config(read_only=("a", "c")), (a, b))
     assert str(refused.value) == (
         "LEASEBOARD_READ_ONLY names 'c', which is not watched: write true, or names among a, b."
     )
+
+
+def test_labels_of_clusters_are_read_and_name_watched_ones():
+    labels = load(
+        {"LEASEBOARD_CLUSTER_LABELS": "a:env=prod, a:region=eu-1,b:env=test"}
+    ).cluster_labels
+    assert labels == (("a", "env", "prod"), ("a", "region", "eu-1"), ("b", "env", "test"))
+    specs = tuple(ClusterSpec(name, EMBEDDED) for name in ("a", "b"))
+    check_names(Config(cluster_labels=labels), specs)
+    with pytest.raises(
+        ConfigError, match="CLUSTER_LABELS names 'b', which is not watched: write n"
+    ):
+        check_names(Config(cluster_labels=labels), specs[:1])
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ("env=prod", "write NAME:LABEL=VALUE, such as prod:env=prod, comma-separated"),
+        ("a:env=", "write NAME:LABEL=VALUE"),
+        ("a:Env=prod", "write NAME:LABEL=VALUE"),
+        ("a:q=prod", "q has a meaning in URLs; give the label another name"),
+        ("a:env=prod,a:env=test", "a:env is given twice; give it one value"),
+    ],
+)
+def test_a_wrong_label_of_a_cluster_stops_the_start(value, said):
+    with pytest.raises(ConfigError) as refused:
+        load({"LEASEBOARD_CLUSTER_LABELS": value})
+    assert f"LEASEBOARD_CLUSTER_LABELS cannot be {value!r}: {said}" in str(refused.value)
 
 
 def test_the_plain_kubeconfig_variable_counts_where_ours_is_unset():
