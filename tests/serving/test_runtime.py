@@ -52,7 +52,7 @@ from tests.support.values.incident_rows import incident_with
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-CLUSTER_TASKS = ("watch", "nodes", "publisher", "deletions", "incidents", "evidence")
+CLUSTER_TASKS = ("watch", "version", "nodes", "publisher", "deletions", "incidents", "evidence")
 KEY = ObjectName("default", "one")
 BODY = {
     "metadata": {"name": KEY.name, "namespace": KEY.namespace},

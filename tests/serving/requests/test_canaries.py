@@ -43,7 +43,7 @@ PLAIN_SETTINGS = {
     "reason_required", "read_only", "impersonate", "abandoned_seconds", "slow_seconds",
     "slow_statement_ms", "log_format", "drain_seconds", "retention_days", "retention_rows",
     "reliability_days", "print_links", "hsts_seconds", "hsts_subdomains", "hsts_preload",
-    "cluster_secrets_namespace",
+    "cluster_labels", "cluster_secrets_namespace",
 }  # fmt: skip
 SECRETS_OF_RECEIVERS = {"url", "secret", "password"}
 PLAIN_OF_RECEIVERS = {"host", "port", "security", "username", "sender", "to"}
