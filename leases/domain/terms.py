@@ -141,6 +141,7 @@ class _Folding:
             self._close_death(change, at)
             self._vacate(change, at, holder=change.previous_holder)
         elif kind in STARTS:
+            self._run_out_unseen(change, at)
             self._end(change, at)
             self._close_gap(at, kind)
             self._close_death(change, at)
@@ -235,6 +236,19 @@ class _Folding:
             )
             self._terms.append(term)
         self._term = None
+
+    def _run_out_unseen(self, change: Change, at: datetime) -> None:
+        """Begin the gap that a take-over ended where nobody saw its beginning."""
+        lost = change.gap_seconds if change.change is ChangeType.TAKEN_OVER else None
+        if lost and self._term is not None and self._gap is None:
+            self._gap = Gap(
+                since=max(self._term.since, plus(at, -timedelta(seconds=lost))),
+                until=None,
+                after=ChangeType.EXPIRED,
+                holder=self._term.holder,
+                ended_by=None,
+                inferred=True,
+            )
 
     def _expired_term(self) -> Term:
         assert self._term is not None and self._gap is not None  # noqa: S101, PT018

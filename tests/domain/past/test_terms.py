@@ -38,6 +38,21 @@ def test_a_term_that_another_takes_over_ended_when_it_ran_out():
     assert life.gaps == (gap(40, 43, "expired", "a", "taken_over"),)
 
 
+def test_a_term_that_another_took_over_unseen_ended_when_it_could_run_out():
+    """Nobody saw it run out: the gap is that of the take-over, at most."""
+    taken = change_at(43, "taken_over", "b", previous_holder="a", gap_seconds=3.0, inferred=True)
+    life = fold([change_at(0, "created", "a"), taken])
+    assert [(one.holder, one.since, one.until, one.ended) for one in life.terms] == [
+        ("a", after(0), after(40), "expired"), ("b", after(43), None, None),
+    ]  # fmt: skip
+    (found,) = life.gaps
+    assert (found.since, found.until, found.after, found.inferred) == (
+        after(40), after(43), "expired", True,
+    )  # fmt: skip
+    at_once = change_at(43, "taken_over", "b", previous_holder="a", inferred=True)
+    assert fold([change_at(0, "created", "a"), at_once]).gaps == ()
+
+
 def test_a_term_that_recovers_goes_on_with_a_gap_in_it():
     life = fold(
         [
