@@ -185,8 +185,7 @@ def gap_seconds(gap: Gap, end: datetime) -> float:
 
 def unwatched_in(gap: Gap, end: datetime, blind: Sequence[Span]) -> float:
     """How much of a gap nobody watched."""
-    span = (gap.since, gap.until or end)
-    return gap_seconds(gap, end) - watched_seconds([span], blind)
+    return held(gap.since, gap.until or end, blind).unwatched
 
 
 def _title(

@@ -34,6 +34,7 @@ from leases.domain.incident import Incident, Source
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.terms import Life, PastPhase, Term, as_of, fold
+from leases.history.timeline_lanes import lanes
 
 _TO_NOBODY = (ChangeType.EXPIRED, ChangeType.RELEASED)
 NEVER = Held(0.0, 0.0)
@@ -390,17 +391,36 @@ def lane_chart(
     scale = scale_of(incident, [change for one in affected for change in one.changes], now)
     begins, ends = scale.x(incident.began), scale.x(incident.ended or now)
     shown = [one for one in affected if one.changes][:MAX_LANES]
+    lives = _lives(incident.cluster, shown, scale)
     return {
         "scale": scale,
         "ticks": ticks(scale, most=7),
         "x": percent(begins),
         "width": percent(max(0.3, ends - begins)),
         "fogs": fog(blind, scale),
-        "lanes": [_lane(incident.cluster, one, scale, now, blind) for one in shown],
+        "lanes": [
+            _lane(incident.cluster, one, life, scale, now, blind)
+            for one, life in zip(shown, lives, strict=True)
+        ],
         "more": len(affected) - len(shown),
         "length": span_of(timedelta(seconds=int(scale.length.total_seconds()))),
         "cut": scale.until < (incident.ended or now),
     }
+
+
+def _lives(cluster: str, shown: Sequence[AffectedLease], scale: Scale) -> list[Life]:
+    """Who held them, whatever the incident knows: other incidents may lie between its changes."""
+    keys = [one.key for one in shown]
+    found = lanes(cluster, keys, since=scale.since, until=scale.until, counted=False)
+    of = {lane.key: lane for lane in found}
+
+    def life(one: AffectedLease) -> Life:
+        own = sum(scale.since <= change.at < scale.until for change in one.changes)
+        lane = of.get(one.key)
+        # The story outlives the rows of its changes.
+        return life_of(one.changes, scale.since) if not lane or lane.changes < own else lane.life
+
+    return [life(one) for one in shown]
 
 
 def life_of(changes: Sequence[Change], since: datetime) -> Life:
@@ -428,10 +448,14 @@ def _gap_began(change: Change) -> datetime:
 
 
 def _lane(
-    cluster: str, one: AffectedLease, scale: Scale, now: datetime, blind: Sequence[Span]
+    cluster: str,
+    one: AffectedLease,
+    life: Life,
+    scale: Scale,
+    now: datetime,
+    blind: Sequence[Span],
 ) -> dict[str, Any]:
     """As timeline/_lane.html needs it."""
-    life = life_of(one.changes, scale.since)
     drawn = shapes(life, scale, most=SHAPES)
     standing = as_of(life, scale.until)
     css, icon, word = _STOOD[standing.phase]

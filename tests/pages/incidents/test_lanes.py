@@ -5,12 +5,17 @@ from __future__ import annotations
 from datetime import timedelta
 
 import msgspec
+import pytest
 
 from dashboard.pages.incidents.evidence import MAX_LANES, affected_leases, lane_chart
+from leases import models
+from leases.domain.change import ChangeType
 from leases.domain.lease import ObjectName
+from tests.support.values.change_rows import to_row
 from tests.support.values.changes import T0, a_change
 from tests.support.values.incidents import BEAT, KEDA, SCHEDULER, a_story, an_incident
 
+pytestmark = pytest.mark.django_db
 LATER = T0 + timedelta(minutes=5)
 
 
@@ -87,3 +92,23 @@ def test_an_incident_of_thousands_of_leases_has_few_lanes():
     chart = lane_chart(an_incident(leases=keys), affected, LATER)
     assert len(chart["lanes"]) == MAX_LANES
     assert chart["more"] == 3000 - MAX_LANES
+
+
+def test_the_lanes_have_what_other_incidents_know_of_the_same_lease():
+    """Of the losses of one Lease, this incident has the first and the last alone."""
+    moments = [("created", "a"), ("expired", "a"), ("taken_over", "b"), ("expired", "b"),
+               ("taken_over", "a"), ("expired", "a"), ("taken_over", "b")]  # fmt: skip
+    story = [
+        a_change(
+            10 * n, change=ChangeType(change), name=KEDA.name, namespace=KEDA.namespace,
+            holder=holder, previous_holder="b" if holder == "a" else "a",
+        )
+        for n, (change, holder) in enumerate(moments)
+    ]  # fmt: skip
+    models.ChangeRecord.objects.bulk_create([to_row(change) for change in story])
+    own = [story[1], story[6]]
+    incident = an_incident(leases=(KEDA,), began=own[0].at, ended=own[-1].at)
+    (lane,) = lane_chart(incident, affected_leases(incident, own, LATER), LATER)["lanes"]
+    assert [one.holder and one.holder.identity for one in lane["shapes"]] == [
+        "a", None, "b", None, "a", None, "b",
+    ]  # fmt: skip
