@@ -294,10 +294,10 @@ class Episode:
         self.rests = True
         self.clues = [
             Clue(
-                change=one.change,
+                change=msgspec.structs.replace(one.change, renewal=""),
                 observed_at=one.observed_at,
                 by_person=one.by_person,
-                stored_as=one.stored_as,
+                stored_as=one.identity,
             )
             for one in self.clues
         ]
