@@ -103,6 +103,7 @@ def test_a_group_whose_worst_is_worse_offers_the_new_order(visits: Visits, there
     note = page.get_by_role("link", name="The order has changed · Show")
     note.click()
     expect(page.locator("main h2")).to_have_text(["env test", "env prod"])
+    expect(page.locator("#board.htmx-settling")).to_have_count(0)  # before, it heeds no choice
     there.delete("torn")
     page.locator("#label-env").select_option("prod")
     expect(page).to_have_url(re.compile(r"/\?env=prod&by=env$"))
