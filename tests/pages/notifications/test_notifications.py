@@ -181,7 +181,7 @@ def test_the_page_says_what_the_links_of_messages_need(browser, settings):
 
 def test_messages_to_all_receivers_link_to_where_the_last_admin_came(browser, settings):
     settings.ALLOWED_HOSTS = ["testserver", "board.example.com"]
-    make(browser)
+    first = make(browser)
     browser.post(f"{URL}new/?sort=webhook", WEBHOOK | {"name": "b"}, HTTP_HOST="board.example.com")
     for one in Receiver.objects.all():
         browser.post(f"{URL}{one.pk}/test/")
@@ -189,6 +189,8 @@ def test_messages_to_all_receivers_link_to_where_the_last_admin_came(browser, se
     assert "Messages link to http://board.example.com, the address" in page
     assert "http://testserver" not in page
     assert [one.address for one in claim("one", clock.now())] == ["http://board.example.com"] * 2
+    browser.post(f"{URL}{first.pk}/", WEBHOOK)
+    assert "Messages link to http://testserver, the" in text_of(browser.get("/notifications/"))
 
 
 def test_the_log_looks_again_while_a_test_waits(browser):
@@ -303,7 +305,8 @@ def test_a_receiver_that_is_switched_off_gets_nothing_that_waited(browser):
     browser.post(f"{URL}{one.pk}/test/")
     [row] = Notification.objects.all()
     assert (row.state, row.outcome) == ("withdrawn", "Not sent: the receiver was switched off.")
-    browser.post(f"{URL}{one.pk}/", WEBHOOK)
+    saved = browser.post(f"{URL}{one.pk}/", WEBHOOK)
+    assert saved.status_code == 302, re.findall("class=.err.>.*", text_of(saved))
     assert claim("one", clock.now()) == []
 
 
