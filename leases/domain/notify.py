@@ -204,6 +204,17 @@ def _is_chosen(choice: Choice, lease: ObjectName) -> bool:
     )
 
 
+def chosen_of(
+    choice: Choice, leases: tuple[ObjectName, ...], changes: Iterable[Change]
+) -> tuple[ObjectName, ...]:
+    """The Leases of an incident for which the receiver is told of it."""
+    kinds = {ObjectName(one.namespace, one.name): one.kind for one in changes}
+    found = (one for one in leases if _is_chosen(choice, one))
+    if choice.kinds:
+        found = (one for one in found if kinds.get(one, choice.kinds[0]) in choice.kinds)
+    return tuple(found) or leases
+
+
 def phases_of(changes: Iterable[Change]) -> frozenset[Phase]:
     """Return the phases that these changes led to."""
     return frozenset(map(_phase_after, changes))

@@ -13,9 +13,15 @@ from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q
 
 from leases.domain.lease import ObjectName
-from leases.domain.notify import Message, Quiet, Sort, Stage, is_quiet, message_id
+from leases.domain.notify import Choice, Message, Quiet, Sort, Stage, is_quiet, message_id
 from leases.history.database import take_turn
-from leases.history.outbox import forget_quiet_times, quiet_times, stored_message
+from leases.history.outbox import (
+    chosen_leases,
+    decode_choice,
+    forget_quiet_times,
+    quiet_times,
+    stored_message,
+)
 from leases.history.rows import to_incident
 from leases.models import Acknowledgement, IncidentRecord, Notification, Receiver
 
@@ -128,7 +134,8 @@ def _batches(
     yield from (batch for batch in repeated.values() if not _waits(batch[0].due_at, now))
     new = [row for row in rows if not row.delivery]
     if quiet:
-        new = [row for row in new if not _is_held_back(row, quiet, now)]
+        choice = decode_choice(receiver.choice)
+        new = [row for row in new if not _is_held_back(row, choice, quiet, now)]
     if not receiver.group_seconds:
         yield from ([row] for row in new if not _waits(row.due_at, now))
     elif any(not _waits(row.due_at, now) for row in new):
@@ -145,16 +152,19 @@ def _in_order(batch: Sequence[Notification], rows: Iterable[Notification]) -> bo
     )
 
 
-def _is_held_back(row: Notification, quiet: Sequence[Quiet], now: datetime) -> bool:
-    """Whether a mute or a window holds it back. That an incident is over is sent nevertheless."""
+def _is_held_back(row: Notification, choice: Choice, quiet: Sequence[Quiet], now: datetime) -> bool:
+    """Whether all that its receiver chose of it is muted or in a window. That an incident is over
+    is sent nevertheless.
+    """
     if row.stage in (Stage.OVER, Stage.TEST):
         return False
     record = IncidentRecord.objects.filter(cluster=row.cluster, incident=row.incident)
-    first = record.defer("story", "members", "evidence").first()
-    if first is None:
-        leases: tuple[ObjectName, ...] = ()
-    else:
-        leases = to_incident(first).leases
+    heavy = ("members", "evidence") if choice.kinds else ("story", "members", "evidence")
+    first = record.defer(*heavy).first()
+    leases: tuple[ObjectName, ...] = ()
+    if first is not None:
+        story = first.story if choice.kinds else ""
+        leases = chosen_leases(choice, to_incident(first), story)
     if not is_quiet(quiet, row.cluster, leases, now):
         return False
     row.due_at = now + LOOK_AGAIN

@@ -258,7 +258,7 @@ class _Queue:
             made_at=at,
             due_at=self._due(receiver, incident, last, at),
         )
-        for name, value in self._content(row, stage, incident, last, at).items():
+        for name, value in self._content(row, stage, incident, last, choice, at).items():
             setattr(row, name, value)
         if self._waiting[receiver.pk] >= MAX_WAITING and row.state == Notification.WAITING:
             row.state, row.ended_at = Notification.FAILED, at
@@ -301,7 +301,7 @@ class _Queue:
                 else "Not sent: it was no longer true."
             )
         else:
-            values = self._content(unsent, stage, incident, last, at)
+            values = self._content(unsent, stage, incident, last, choice, at)
             values["due_at"] = min(unsent.due_at, self._due(receiver, incident, last, at))
         rows = Notification.objects.filter(pk=unsent.pk, attempts=0, state=Notification.WAITING)
         return bool(rows.update(**values))
@@ -316,17 +316,27 @@ class _Queue:
         stage: notify.Stage,
         incident: Incident,
         last: notify.Message | None,
+        choice: notify.Choice,
         at: datetime,
     ) -> dict[str, object]:
         message = notify.message_of(
             incident, stage, receiver=row.receiver_id, step=row.step, last=last
         )
         values: dict[str, object] = {"stage": stage.value, "content": as_text(message)}
-        first_and_over = last is None and stage is notify.Stage.OVER
-        if first_and_over and notify.is_quiet(self._quiet, self._cluster, incident.leases, at):
+        if last is not None or stage is not notify.Stage.OVER:
+            return values
+        record = self._records.get(incident.id)
+        leases = chosen_leases(choice, incident, "" if record is None else record.story)
+        if notify.is_quiet(self._quiet, self._cluster, leases, at):
             values |= {"state": Notification.SILENCED, "ended_at": at}
             values["outcome"] = "Not sent: it was over before the mute or the window ended."
         return values
+
+
+def chosen_leases(choice: notify.Choice, incident: Incident, story: str) -> tuple[ObjectName, ...]:
+    """The Leases of an incident, told by its changes, for which a receiver is told of it."""
+    changes = [change for _, change in story_of(story)] if choice.kinds and story else []
+    return notify.chosen_of(choice, incident.leases, changes)
 
 
 def _wants(choice: notify.Choice, stage: notify.Stage) -> bool:

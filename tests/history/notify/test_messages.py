@@ -198,6 +198,38 @@ def test_a_mute_holds_a_message_back_until_it_ends():
     assert stages(send(T0 + timedelta(minutes=1))) == [Stage.OPENED]
 
 
+MUTED = replace(a_change(2), namespace="payments", name="controller", kind=Kind.HEARTBEAT)
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [
+        Choice(leases=("payments/*",)),
+        Choice(namespaces=("payments",)),
+        Choice(kinds=(Kind.HEARTBEAT,)),
+    ],
+)
+def test_a_receiver_hears_nothing_while_all_that_it_chose_of_an_incident_is_muted(choice):
+    write_changes([CHANGE, MUTED])
+    a_receiver("some", choice)
+    a_receiver("all")
+    mute = muted(cluster="a", namespace="payments", name="controller")
+    going_on = incident_with(CHANGE, MUTED, ended=None, settled=False)
+    record(going_on)
+    [heard] = claim("one", T0)
+    assert heard.name == "all"
+    finish(heard, "one", T0)
+    end(mute.pk, T0 + SECOND)
+    assert [one.name for one in claim("one", T0 + timedelta(minutes=1))] == ["some"]
+
+
+def test_what_a_receiver_chose_of_it_began_and_ended_muted_and_is_never_sent():
+    a_receiver("some", Choice(leases=("payments/*",)))
+    muted(cluster="a", namespace="payments", name="controller")
+    record(incident_with(CHANGE, MUTED))
+    assert rows() == [("over", "silenced", 0)]
+
+
 def test_what_began_and_ended_in_a_window_is_never_sent():
     a_receiver()
     muted(until=T0 + timedelta(hours=1))
