@@ -51,7 +51,9 @@ class CauseView(msgspec.Struct, frozen=True):
 
 
 class IncidentLine(msgspec.Struct, frozen=True, kw_only=True):
-    """`length` counts up from `since` (epoch s) while the incident goes on."""
+    """`length` counts up from `since` (epoch s) while the incident goes on, and so does `worst`
+    from `worst_since` while nobody holds the Lease that waits longest; see `as_known`.
+    """
 
     id: str
     url: str
@@ -67,6 +69,7 @@ class IncidentLine(msgspec.Struct, frozen=True, kw_only=True):
     hosts: int
     worst: str
     worst_is_long: bool
+    worst_since: float | None = None
     planned: str = ""  # in words; "" if it was unplanned
     care: str = ""  # who takes care of it, and whether it is muted
 
@@ -77,10 +80,9 @@ class IncidentLine(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def extent(self) -> str:
-        """`4 Leases, 4 hosts, worst 16 s`."""
+        """`4 Leases, 4 hosts`."""
         hosts = counted(self.hosts, "host") if self.hosts else ""
-        worst = f"worst {self.worst}" if self.worst else ""
-        return ", ".join(filter(None, (counted(self.leases, "Lease"), hosts, worst)))
+        return ", ".join(filter(None, (counted(self.leases, "Lease"), hosts)))
 
 
 def incident_url(cluster: str, incident: str) -> str:
@@ -120,14 +122,23 @@ def care_words(care: Care, incident: Incident, now: datetime) -> str:
 
 
 def as_known(incidents: Iterable[Incident], as_of: datetime) -> list[Incident]:
-    """Incidents of one cluster, with the time without a holder that goes on as of then."""
+    """Incidents of one cluster, with the time without a holder that goes on as of then.
+
+    `unheld_since` is left to those where that is the longest one.
+    """
     found = list(incidents)
     waits = {one.unheld_since: one.cluster for one in found if one.unheld_since is not None}
     since = min(waits, default=None)
     blind: Sequence[Span] = ()
     if since is not None and watched_since(waits[since]) is not None:  # somebody noted it
         blind = blind_between(waits[since], since=since, until=max(since, as_of), now=as_of)
-    return [going_on.so_far(one, as_of, blind) for one in found]
+    return [_as_known(one, as_of, blind) for one in found]
+
+
+def _as_known(incident: Incident, as_of: datetime, blind: Sequence[Span]) -> Incident:
+    known = going_on.so_far(incident, as_of, blind)
+    is_longest = known.worst_gap_seconds != incident.worst_gap_seconds
+    return known if is_longest else msgspec.structs.replace(known, unheld_since=None)
 
 
 def worst_gap(incident: Incident) -> str:
@@ -140,6 +151,7 @@ def incident_line(incident: Incident, now: datetime, care: Care | None = None) -
     """Present an incident as of `now`."""
     gap = incident.worst_gap_seconds
     lasted = elapsed(incident.began, incident.ended or now)
+    worst, waits = worst_gap(incident), incident.unheld_since is not None
     return IncidentLine(
         id=incident.id,
         url=incident_url(incident.cluster, incident.id),
@@ -153,7 +165,8 @@ def incident_line(incident: Incident, now: datetime, care: Care | None = None) -
         since=lasted.since,
         leases=incident.lease_count,
         hosts=len(incident.hosts),
-        worst=worst_gap(incident),
+        worst=worst,
+        worst_since=now.timestamp() - gap if gap and worst and waits else None,
         worst_is_long=gap is not None and gap >= LONG_GAP_SECONDS,
         planned=_PLANNED.get(incident.standing, ""),
         care="" if care is None else care_words(care, incident, now),

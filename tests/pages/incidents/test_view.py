@@ -81,11 +81,23 @@ def test_a_gap_that_goes_on_is_as_long_as_now_in_each_answer(store, operator, mo
         told = (listed, row, one)
         assert [float(each["worst_gap_seconds"]) for each in told] == [worst] * 3
         assert f"worst {age(worst)}" in words(operator.get(LIST))
+        counts = rf'"incident-worst"[^>]* data-since="{T0.timestamp() - 50}"[^>]*>{age(worst)}<'
+        assert re.search(counts, text_of(operator.get(LIST)))
         assert f"Longest time without a holder | {age(worst)} |" in text_of(
             operator.get(f"{LIST}on/?format=markdown")
         )
         page = text_of(operator.get(f"{LIST}on/"))
+        assert re.search(rf'data-since="{T0.timestamp() - 50}" data-measure="incident-worst"', page)
         assert re.search(rf'"incident-worst"[^>]*>{re.escape(age(worst))}<', page)
+
+
+def test_a_worst_gap_that_is_over_does_not_count_on(store, operator, monkeypatch):
+    gap = {"worst_gap_seconds": 300.0, "unheld_since": T0 - timedelta(seconds=50)}
+    stored({"id": "on", "ended": None, **gap})
+    monkeypatch.setattr(WatchedCluster, "as_of", lambda *_: T0)
+    for url in (LIST, f"{LIST}on/"):
+        (cell,) = re.findall(r'<[^>]*"incident-worst"[^>]*>5 m 0 s', text_of(operator.get(url)))
+        assert "data-since" not in cell
 
 
 def test_a_gap_that_nobody_can_see_is_none(store, operator):
