@@ -114,6 +114,21 @@ class Some(forms.MultipleChoiceField):
 
 
 MAX_REASON = 500
+NO_ANSWER, TOO_MANY, SERVER_ERROR = 0, 429, 500
+
+
+def refuses(error: ApiError) -> bool:
+    """Whether the cluster looked at the request and said no."""
+    code = error.status.code
+    return NO_ANSWER < code < SERVER_ERROR and code != TOO_MANY
+
+
+def why_not(error: ApiError) -> str:
+    """Why a request was not carried out, in a sentence."""
+    if refuses(error):
+        return f"The cluster refused: {error}"
+    code = error.status.code
+    return f"The cluster could not do it ({code}): {error}" if code else str(error)
 
 
 class FieldProblem:
@@ -190,7 +205,7 @@ class AdminForm(forms.Form):
                 self.add_error(field, cause.message)
         if error.causes and not unplaced:
             return ""
-        return f"The cluster refused: {'; '.join(unplaced) or error}"
+        return f"The cluster refused: {'; '.join(unplaced)}" if unplaced else why_not(error)
 
     def _field_of(self, path: str) -> str | None:
         """Return the field of a cause, also of one inside it (`spec.strategy.strategy`)."""

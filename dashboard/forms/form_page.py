@@ -14,6 +14,7 @@ from django.views.decorators.http import require_http_methods
 
 from dashboard import clock
 from dashboard.access.guards import check_editor, check_writable, find_cluster
+from dashboard.forms.admin_form import refuses, why_not
 from dashboard.forms.edit_form import LeaseForm
 from dashboard.forms.fields import press, writers_of
 from dashboard.forms.what_happens import WhatHappens, short
@@ -211,7 +212,11 @@ class ActionPage(Generic[F]):
         except Moved as moved:
             return await self.moved(form, moved)
         except ApiError as error:
-            return await self.refused(form, error)
+            name = self.cluster.name
+            left = await sent_before(once, user=self.user, cluster=name) if saving else None
+            if left is None or left.outcome != Edit.INTENDED:
+                return await self.refused(form, error)
+            row = left  # it may have been carried out
         return await self.written(row)
 
     async def first(self) -> HttpResponse:
@@ -221,7 +226,9 @@ class ActionPage(Generic[F]):
         try:
             verdict = await self.ask(form)
         except ApiError as error:
-            return await self.draw(form, refused=f"The cluster would refuse this: {error}")
+            if refuses(error):
+                return await self.draw(form, refused=f"The cluster would refuse this: {error}")
+            return await self.draw(form, refused=why_not(error), unanswered=True)
         except Moved:  # between our watch and this request: the next look shows it
             return await self.draw(form)
         return await self.draw(form, verdict=verdict)

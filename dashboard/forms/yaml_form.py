@@ -12,7 +12,7 @@ import yaml
 from django import forms
 from django.http import QueryDict
 
-from dashboard.forms.admin_form import FieldProblem
+from dashboard.forms.admin_form import FieldProblem, why_not
 from dashboard.forms.edit_form import (
     API_NAMES,
     LOST,
@@ -398,7 +398,7 @@ class YamlForm(TermForm):
         """Put each cause at the line of its field."""
         for cause in error.causes:
             self.refuse(cause.field, f"{cause.field}: {cause.message}")
-        return "" if error.causes else f"The cluster refused: {error}"
+        return "" if error.causes else why_not(error)
 
     def as_new(self) -> dict[str, str] | None:
         try:

@@ -11,7 +11,16 @@ from django.template.loader import render_to_string
 
 from dashboard.forms.admin_form import AdminForm
 from dashboard.forms.fields import Dropdown, Moment, TextLine, WholeNumber
-from leases.wire.status import Invalid, Status, StatusCause, StatusDetails
+from dashboard.forms.yaml_form import YamlForm
+from leases.wire.status import (
+    ApiError,
+    Invalid,
+    Status,
+    StatusCause,
+    StatusDetails,
+    TooManyRequests,
+    Unreachable,
+)
 
 
 class ExampleForm(AdminForm):
@@ -87,6 +96,22 @@ def test_causes_of_the_server_land_on_their_fields_and_the_rest_in_a_sentence():
     said = elsewhere.place(refusal(("metadata.finalizers", "name not qualified")))
     assert said == "The cluster refused: metadata.finalizers: name not qualified"
     assert ExampleForm({}).place(refusal()) == "The cluster refused: no"
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (Unreachable("It did not answer within 30 s."), "It did not answer within 30 s."),
+        (ApiError(Status(code=504, message="slow")), "The cluster could not do it (504): slow"),
+        (
+            TooManyRequests(Status(code=429, message="wait")),
+            "The cluster could not do it (429): wait",
+        ),
+    ],
+)
+def test_who_did_not_answer_did_not_refuse(error, said):
+    assert ExampleForm({}).place(error) == said
+    assert YamlForm({}, current=None).place(error) == said
 
 
 def test_each_drawing_of_a_form_can_write_once():

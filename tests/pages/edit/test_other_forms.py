@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from html import unescape
 
@@ -14,13 +16,18 @@ from django.test import AsyncClient
 from dashboard.forms import form_page, yaml_form
 from dashboard.pages.edit import outcome
 from dashboard.parts.change_sentence import changes_of
+from dashboard.watched_cluster import WatchedCluster
 from leases.domain.change import Change, ChangeType
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
+from leases.kube.cluster_source import parse_source
+from leases.kube.connect import connect
+from leases.kube.http_session import Timeouts
 from leases.models import Edit
 from leases.wire.microtime import format_microtime, format_time
 from tests.support.api_client import LeaseApi
 from tests.support.board import a_lease, fill, member
+from tests.support.scripted_api import Reply, ScriptedServer, answer, silence
 from tests.support.values.change_rows import to_row
 from tests.support.values.untouched_form import as_typed
 
@@ -431,3 +438,43 @@ async def test_the_page_after_a_delete_shows_the_lease_and_its_end_of_one_moment
     page = (await admin.get(way)).content.decode()
     assert "Nobody has made it anew since" in page
     assert "data-now" not in page
+
+
+QUICK = Timeouts(answer=0.3)
+
+
+@contextlib.asynccontextmanager
+async def silent_after(cluster: WatchedCluster, *answers: Reply) -> AsyncIterator[None]:
+    """The cluster gives these answers, and then none."""
+    server, real = ScriptedServer(), cluster.client
+    async with server.running():
+        server.script("verb", *answers, silence())
+        cluster.client = await connect(
+            parse_source(f"url:{server.url}"), kubeconfig=None, limits=QUICK
+        )
+        try:
+            yield
+        finally:
+            await cluster.client.close()
+            cluster.client = real
+
+
+@pytest.mark.parametrize("form", ["release", "delete"])
+async def test_a_cluster_that_does_not_answer_did_not_refuse(cluster, admin, form):
+    async with silent_after(cluster):
+        page = (await admin.get(f"{PATH}{form}/")).content.decode()
+    assert "did not answer within 0.3 s" in page
+    assert "would refuse" not in page
+    assert "said no" not in page
+
+
+async def test_a_write_without_an_answer_may_be_done_and_its_page_says_so(cluster, admin):
+    data = await opened(admin, "release") | {"reason": "drill", "confirm": "yes"}
+    lease = answer(200, await cluster.client.raw_get(KEY))
+    async with silent_after(cluster, lease, lease, lease):  # it is read, tried dry, read again
+        sent = await admin.post(f"{PATH}release/", data)
+    assert sent.status_code == 302
+    page = (await admin.get(sent["Location"])).content.decode()
+    assert "Sent; there is no answer yet" in page
+    assert "did not answer within 0.3 s" in page
+    assert "Nothing was written" not in page
