@@ -1,6 +1,7 @@
 """One flow for all forms that write one Lease: show, ask the server, preview, write, tell."""
 
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from datetime import datetime
 from typing import Any, ClassVar, Generic, TypeVar, cast
 from urllib.parse import urlencode
@@ -197,7 +198,7 @@ class ActionPage(Generic[F]):
         form = self.made(self.request.POST, saving=saving)
         # What people send may be large: it is read, compared and drawn in the request's own thread.
         if not await sync_to_async(form.is_valid)():
-            return await self.draw(form, status=422)
+            return await self.incomplete(form)
         try:
             if not saving or self.asks_before_writing:
                 verdict = await self.ask(form)
@@ -232,6 +233,14 @@ class ActionPage(Generic[F]):
         except Moved:  # between our watch and this request: the next look shows it
             return await self.draw(form)
         return await self.draw(form, verdict=verdict)
+
+    async def incomplete(self, form: F) -> HttpResponse:
+        """Say what is wrong. If only the reason is missing, what was previewed is so still."""
+        verdict = None
+        if form.saving and not self.writes_at_once and form.errors.keys() == {"reason"}:
+            with suppress(ApiError, Moved):
+                verdict = await self.ask(form)
+        return await self.draw(form, verdict=verdict, status=422)
 
     async def ask(self, form: F) -> DryRun:
         client, key = self.cluster.writer_for(self.user), self.key_of(form)

@@ -64,6 +64,32 @@ async def test_a_release_writes_what_client_go_does(cluster, admin):
     assert "Released at" in page.content.decode()
 
 
+@pytest.mark.parametrize(
+    ("form", "typed"),
+    [
+        ("release", {}),
+        ("hand-over", {"to": "", "other": "cp-2"}),
+        ("edit", {"holder_identity": "cp-2"}),
+        ("edit/yaml", {}),
+    ],
+)
+async def test_a_missing_reason_is_told_and_the_next_press_writes(cluster, admin, form, typed):
+    data = await opened(admin, form) | typed | {"confirm": "yes"}
+    if form == "edit":
+        data = dict(as_typed(await cluster.client.get(KEY)).lists()) | data
+    if form == "edit/yaml":
+        data["text"] = data["text"].replace("cp-1", "cp-2")
+    answer = await admin.post(f"{PATH}{form}/", data | {"reason": ""})
+    page = answer.content.decode()
+    assert answer.status_code == 422
+    assert "Say why" in page
+    assert re.search(r'name="confirm" value="yes" data-once', page)
+    assert (await cluster.client.get(KEY)).holder == "cp-1"
+    again = data | fields(page) | {"reason": "drill"}
+    assert (await admin.post(f"{PATH}{form}/", again)).status_code == 302
+    assert (await cluster.client.get(KEY)).holder != "cp-1"
+
+
 async def test_a_release_of_another_term_writes_nothing_and_keeps_the_reason(cluster, admin):
     data = await opened(admin, "release") | {"reason": "cp-1 hangs", "confirm": "yes"}
     await cluster.client.patch(KEY, {"spec": {"holderIdentity": "cp-9", "leaseTransitions": 8}})
