@@ -287,12 +287,28 @@ def _strip(
     return strip_view(counts, overview.since, overview.step, now=now, url=url, blind=shown)
 
 
+def _usable(
+    request: ClusterRequest, now: datetime
+) -> tuple[time_range.TimelineFilter, time_range.TimeRange]:
+    """What was asked, without the parameters that cannot be used."""
+    asked, watched = request.GET.copy(), watched_since(request.cluster.name)
+    usual = time_range.range_for(watched, now)
+    while True:
+        try:
+            wanted = time_range.TimelineFilter.read(asked, now, range=usual)
+            return wanted, time_range.window(wanted, now, watched=watched)
+        except BadFilter as error:
+            pair = ("from", "to")
+            bad = pair if error.parameter in pair else (error.parameter,)
+            if not [name for name in bad if asked.pop(name, None)]:
+                asked.clear()
+
+
 def _refuse(request: ClusterRequest, refused: BadFilter, now: datetime) -> HttpResponse:
     if request.GET.get("format") == "json":
         return responses.json({"error": str(refused)}, status=400)
-    usual = time_range.TimelineFilter()
-    shown = time_range.window(usual, now)
-    context = _around(request, usual, shown, NO_LANES, now, overview_of(shown, now).scale)
+    wanted, shown = _usable(request, now)
+    context = _around(request, wanted, shown, NO_LANES, now, overview_of(shown, now).scale)
     context["board"] |= {"text": typed(request.GET, "q")}
     context["stretch"] |= {"at_input": typed(request.GET, "at")}
     context |= {"error": refused.said, "bad": refused.parameter}

@@ -226,6 +226,19 @@ def test_a_bad_stretch_is_400_with_one_sentence(operator, store):
     assert operator.get("/c/a/timeline/?range=2h&format=json").status_code == 400
 
 
+@pytest.mark.parametrize("at", ["yesterday", "2599-01-01"])
+def test_a_wrong_instant_is_told_once_and_keeps_the_rest(operator, store, at):
+    answer = operator.get(f"/c/a/timeline/?range=15m&kind=heartbeat&q=held&at={at}")
+    html = answer.content.decode()
+    assert answer.status_code == 400
+    assert html.count("As of cannot be") + html.count("As of lies ahead") == 1
+    assert re.search(r'id="range-15m"[^>]* aria-current="true"', html)
+    for name, value in (("range", "15m"), ("kind", "heartbeat"), ("q", "held")):
+        assert f'<input type="hidden" name="{name}" value="{value}">' in html
+    assert f'name="at" value="{at}"' in html
+    assert "?range=15m&amp;q=held&amp;kind=heartbeat" in html.partition("Correct the time")[2]
+
+
 def test_an_empty_timeline_says_what_was_asked(operator, store):
     html = operator.get("/c/a/timeline/?q=nothing-like-it").content.decode()
     assert "No Lease to draw" in html
