@@ -246,6 +246,19 @@ def test_pages_of_lanes_have_urls_and_keep_the_playhead(server: Server, page: Pa
     expect(page.locator("[data-lane]")).to_have_count(50)
 
 
+def test_a_board_that_was_given_room_is_drawn_anew_without_inline_styles(
+    server: Server, page: Page
+) -> None:
+    """As `steady.js` gives it; what the console complains of fails the test."""
+    page.goto(stretch(server))
+    page.locator(".playhead[aria-valuetext]").wait_for()
+    page.evaluate("document.getElementById('board').style.minHeight = '2000px'")
+    page.locator("[data-at-input]").fill(text_of(4))
+    page.get_by_role("button", name="As of").click()
+    expect(page.locator(AS_OF)).to_have_text("cp-1")
+    assert page.locator("#board").get_attribute("style") is None
+
+
 def test_without_any_script_the_instant_is_asked_by_a_form(server: Server, visits: Visits) -> None:
     page = visits.page(java_script_enabled=False)
     page.goto(stretch(server))
