@@ -409,8 +409,12 @@ class HandOverForm(TermForm):
 
     def clean(self) -> dict[str, Any]:
         super().clean()
-        to = self.cleaned_data.get("to") or self.cleaned_data.get("other", "")
-        if not to and "other" not in self.errors:
+        chosen, other = self.cleaned_data.get("to"), self.cleaned_data.get("other", "")
+        to = chosen or other
+        if chosen and other not in ("", chosen):
+            said = f"You chose {shown_holder(chosen)} and typed another identity."
+            self.add_error("other", f"{said} Empty this field, or choose “Another identity”.")
+        elif not to and "other" not in self.errors:
             self.add_error("other", "Name the next holder.")
         elif to and to == self.holder:
             self.add_error("other", f"{shown_holder(to)} holds it already. Choose somebody else.")

@@ -2,6 +2,7 @@
 //   <button data-now-for="id">   sets the field to the word "now"
 //   <div data-pairs="labels">    adds and removes rows
 //   <div data-editor>            keeps the line numbers of a text
+//   <input data-by-hand="id">    is chosen once something is typed into the field
 // Everything works without this module.
 
 document.addEventListener("click", (event) => {
@@ -50,6 +51,11 @@ document.addEventListener("submit", (event) => {
 });
 addEventListener("pageshow", () => {
   for (const form of document.querySelectorAll("[data-sent]")) delete form.dataset.sent;
+});
+
+document.addEventListener("input", ({ target }) => {
+  const choice = target.id && target.value && document.querySelector(`[data-by-hand="${target.id}"]`);
+  if (choice) choice.checked = true;
 });
 
 for (const editor of document.querySelectorAll("[data-editor]")) {

@@ -237,6 +237,10 @@ def test_a_hand_over_to_a_former_holder(api, visits, name):
 
     wait_for(offered, what="cp-1 as a former holder")
     page.locator("input[name=to][value='cp-1']").check()
+    page.locator("[name=other]").fill("cp-3")
+    expect(page.locator("input[name=to][value='']")).to_be_checked()
+    page.locator("[name=other]").fill("")
+    page.locator("input[name=to][value='cp-1']").check()
     page.get_by_role("button", name="Preview").last.click()
     expect(page.locator("#preview")).to_contain_text("transitions 8 to 9")
     page.get_by_label("Reason").fill("drill")

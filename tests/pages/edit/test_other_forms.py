@@ -131,6 +131,16 @@ async def test_whoever_cannot_be_the_next_holder_is_refused(cluster, admin, othe
     assert said in answer.content.decode()
 
 
+async def test_who_is_chosen_and_who_is_typed_must_be_one(cluster, admin):
+    data = await opened(admin, "hand-over") | {"to": "cp-2"}
+    answer = await admin.post(f"{PATH}hand-over/", data | {"other": "cp-3"})
+    assert answer.status_code == 422
+    said = "You chose cp-2 and typed another identity."
+    assert answer.content.decode().count(said) == 2  # above, and at its field
+    same = await admin.post(f"{PATH}hand-over/", data | {"other": "cp-2"})
+    assert same.status_code == 200
+
+
 async def test_yaml_sends_only_what_differs(cluster, admin):
     """A renewal and another's label, written meanwhile, survive."""
     data = await opened(admin, "edit/yaml") | {"reason": "drill", "confirm": "yes"}
