@@ -190,10 +190,14 @@ def wall(request: ClusterRequest, cluster: str) -> HttpResponse:
     context["summary"] = says(wanted)
     excused = store.excused()
     left = unexcused(counts, excused)
+    abandoned_elections = sum(
+        one.kind is Kind.ELECTION and one.phase is Phase.VACANT for one in excused
+    )
+    only_free = counts.get(Kind.ELECTION, {}).get(Phase.VACANT, 0) <= abandoned_elections
     numbers = [(phase.value, left[phase]) for phase in COUNTED]
     if flappers:
         numbers.insert(1, ("flapping", len(flappers)))
-    context["counts"] = numbers
+    context["counts"], context["only_free"] = numbers, only_free
     context["abandoned"] = sum(one.abandoned for one in excused)
     return render(request, "wall/index.html", context)
 

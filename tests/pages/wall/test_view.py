@@ -9,6 +9,7 @@ import pytest
 
 from dashboard.board import running_board
 from leases.domain.incident import Standing
+from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.watched_times import Connection, ConnectionState
 from tests.pages.conftest import text_of
@@ -140,3 +141,13 @@ def test_an_incident_of_few_leases_leaves_them_their_own_rows(store, operator):
     html = text_of(operator.get("/c/a/wall/"))
     assert "data-incident" not in html
     assert 'data-tile="apps/out-001"' in html
+
+
+def test_a_free_lock_is_no_trouble_that_the_wall_colours(board, operator):
+    store = board.clusters["a"].store
+    lock, election = ObjectName("apps", "lock"), ObjectName("apps", "election")
+    fill(store, a_lease(lock, holder=None), a_lease(election))
+    store.set_overrides({lock: (Kind.LOCK, "set by ada")}, datetime.now(UTC))
+    assert 'class="w-count is-vacant free"' in text_of(operator.get("/c/a/wall/"))
+    fill(store, a_lease(lock, holder=None), a_lease(election, holder=None, version="2"))
+    assert 'class="w-count is-vacant"' in text_of(operator.get("/c/a/wall/"))
