@@ -241,6 +241,15 @@ class EvidenceMark(msgspec.Struct, frozen=True):
     label: str
     title: str
 
+    @property
+    def width(self) -> float:
+        """Pixels around its label; a circle around one digit."""
+        return 9.0 + 7.0 * len(self.label)
+
+    @property
+    def left(self) -> float:
+        return -self.width / 2
+
 
 def evidence_lines(incident: Incident, story: Iterable[Change]) -> list[EvidenceLine]:
     names = _names(incident, story)

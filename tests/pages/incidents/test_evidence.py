@@ -81,6 +81,8 @@ def test_marks_that_would_overlap_share_one(board):
     marks = evidence_marks(lines, Scale(T0, T0 + timedelta(seconds=60)))
     assert [mark.label for mark in marks] == ["1…", "3"]
     assert "2: at 12:00:05.2" in marks[0].title
+    assert marks[0].width >= marks[1].width + 6  # the label would be cut in a circle
+    assert marks[0].left == -marks[0].width / 2
 
 
 def test_what_could_not_be_read_says_what_is_only_concluded():
