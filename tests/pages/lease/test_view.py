@@ -95,6 +95,14 @@ def test_an_edit_of_the_duration_is_not_shown_as_a_renewal(board, operator):
     assert re.search(r'data-edited="10.0".*<span class="age">1[2-9](\.\d)? s ago', row, re.DOTALL)
 
 
+def test_a_term_that_goes_on_says_so_beside_its_note(store, operator):
+    WatchSpan.objects.create(cluster="a", process="p", since=ago(31 * 1440), until=ago(5))
+    WatchSpan.objects.create(cluster="a", process="q", since=ago(4), until=ago(-1))
+    a_story()
+    text = text_of(operator.get(HOUR))
+    assert re.search(r"goes on ?; (1 m 0 s|59 s|1 m 1 s) of it not watched", text)
+
+
 def test_the_past_is_a_list_of_terms_newest_first(store, operator):
     watched()
     a_story()
