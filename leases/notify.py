@@ -49,7 +49,14 @@ _encode = msgspec.json.Encoder().encode
 
 def webhook_body(messages: Sequence[Message], delivery: str) -> bytes:
     """`delivery` is the same at each attempt, and so is the `id` of each message."""
-    return _encode({"version": 1, "delivery": delivery, "messages": messages})
+    said = [msgspec.structs.replace(one, labels=_labels_now(one)) for one in messages]
+    return _encode({"version": 1, "delivery": delivery, "messages": said})
+
+
+def _labels_now(message: Message) -> dict[str, str]:
+    """The labels, as the message says it: only in an Alertmanager they identify an alert."""
+    now = {"cause": message.cause.value, "severity": message.severity.value}
+    return {name: now.get(name, value) for name, value in message.labels.items()}
 
 
 def signature(secret: str, timestamp: int, body: bytes) -> str:

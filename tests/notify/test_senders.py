@@ -12,10 +12,12 @@ import pytest
 from aiohttp import web
 from msgspec.structs import replace
 
-from leases.domain.notify import Security, Sort, Target
+from leases.domain.incident import Cause
+from leases.domain.notify import Security, Sort, Stage, Target, message_of
 from leases.notify import send_mail
 from tests.support.receiving import http_receiver, smtp_receiver
 from tests.support.values.changes import T0
+from tests.support.values.incidents import an_incident
 from tests.support.values.messages import MESSAGE, OVER, SECRET, send
 
 
@@ -37,6 +39,20 @@ async def test_a_webhook_is_signed_and_names_its_delivery():
         "keda/operator.keda.sh",
         "kube-system/scheduler",
     ]
+
+
+async def test_the_labels_of_a_webhook_say_what_is_said_beside_them():
+    crash = an_incident(cause=Cause.CRASH, ended=None, worst_gap_seconds=None)
+    first = message_of(crash, Stage.OPENED, receiver=1, step=0, last=None)
+    graver = replace(crash, cause=Cause.NODE_DOWN)
+    worse = message_of(graver, Stage.WORSENED, receiver=1, step=1, last=first)
+    async with http_receiver() as receiver:
+        await send(Sort.WEBHOOK, f"{receiver.url}/in", first, worse)
+    told = receiver.received[0].json["messages"]
+    assert [one["severity"] for one in told] == ["warning", "critical"]
+    for one in told:
+        assert {"cause": one["cause"], "severity": one["severity"]}.items() <= one["labels"].items()
+    assert told[1]["labels"]["incident"] == crash.id
 
 
 async def test_slack_gets_a_section_for_each_incident_with_its_marks_escaped():
