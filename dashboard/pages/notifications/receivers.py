@@ -64,6 +64,7 @@ CHOICE_FIELDS = (
     "leases",
 )  # fmt: skip
 MAX_GROUP_SECONDS = 3600
+MAX_PORT = 65_535
 MAX_ADDRESS = 300  # characters
 _SECRETS = ("url", "secret", "password")
 _STAGES = (Stage.OPENED, Stage.WORSENED, Stage.OVER)
@@ -79,7 +80,14 @@ class ReceiverForm(PlainForm):
     secret = forms.CharField(label="Key", required=False, max_length=500, widget=Hidden())
     host = forms.CharField(label="Mail server", max_length=253, widget=TextLine(mono=True))
     port = forms.IntegerField(
-        label="Port", min_value=1, max_value=65_535, initial=587, widget=WholeNumber()
+        label="Port",
+        min_value=1,
+        max_value=MAX_PORT,
+        initial=587,
+        widget=WholeNumber(),
+        error_messages=dict.fromkeys(
+            ("invalid", "min_value", "max_value"), f"Write a number from 1 to {MAX_PORT}."
+        ),
     )
     security = forms.ChoiceField(
         label="Encryption",
@@ -113,6 +121,10 @@ class ReceiverForm(PlainForm):
         initial=10,
         widget=WholeNumber(unit="seconds"),
         help_text="Send what comes within this time together. 0: each message by itself, at once.",
+        error_messages=dict.fromkeys(
+            ("invalid", "min_value", "max_value"),
+            f"Write whole seconds from 0 to {MAX_GROUP_SECONDS}.",
+        ),
     )
     enabled = forms.BooleanField(label="Send messages", required=False, initial=True)
 
