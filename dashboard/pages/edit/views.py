@@ -163,7 +163,7 @@ class HandOverPage(LeaseActionPage[edit_form.HandOverForm]):
         who = contender(term.holder)
         if pod is None or who is None:
             gone = len(pods) == len(told) and who is not None and who.is_pod
-            return (_Rank.GONE, "its Pod is gone") if gone else (_Rank.UNKNOWN, "")
+            return (_Rank.GONE, "there is no Pod of this name") if gone else (_Rank.UNKNOWN, "")
         said, phase = pod_state(pod, self.now)
         if phase == "expired":
             return _Rank.GONE, f"its Pod {said}"

@@ -90,6 +90,16 @@ async def test_a_missing_reason_is_told_and_the_next_press_writes(cluster, admin
     assert (await cluster.client.get(KEY)).holder != "cp-1"
 
 
+async def test_only_who_waits_is_told_for_how_long(cluster, admin):
+    waits = "instead of waiting for the 15 s to"
+    assert waits in (await admin.get(f"{PATH}release/")).content.decode()
+    vacant = await cluster.client.patch(KEY, {"spec": {"holderIdentity": ""}})
+    fill(cluster.store, vacant)
+    page = (await admin.get(f"{PATH}release/")).content.decode()
+    assert "Whoever looks first may take it at" in page
+    assert "instead of waiting" not in page
+
+
 async def test_a_release_of_another_term_writes_nothing_and_keeps_the_reason(cluster, admin):
     data = await opened(admin, "release") | {"reason": "cp-1 hangs", "confirm": "yes"}
     await cluster.client.patch(KEY, {"spec": {"holderIdentity": "cp-9", "leaseTransitions": 8}})
@@ -444,7 +454,7 @@ async def test_those_that_run_come_first_and_those_that_are_gone_last(cluster, a
     shown = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page))
     assert "renews default/other now; held it until" in shown
     assert re.search(r"its Pod runs since [\d:]+; held it until", shown)
-    assert "its Pod is gone; held it until" in shown
+    assert "there is no Pod of this name; held it until" in shown
     assert re.search(r"its process is gone: its Pod runs since [\d:]+; held it until", shown)
 
 
