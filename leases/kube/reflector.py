@@ -189,7 +189,7 @@ async def reflect(
                         yield event
                 readings = await stack.enter_async_context(reflection.watch())
                 if not reflection.connected:
-                    reflection.connected = True
+                    reflection.connect()
                     yield Connected(reflection.unprocessed_seconds)
                 async for events in readings:
                     reflection.version = events[-1].resource_version
@@ -217,6 +217,7 @@ class _Reflection:
         self._ours = False
         self._reason = "start"
         self.connected = False
+        self._broke_at: float | None = None  # of `time.monotonic`
         self._ahead: Ahead | None = None  # the watch; it may be opened before the list is complete
         self.version = ""  # empty: list first
 
@@ -310,9 +311,18 @@ class _Reflection:
         ahead = 0.0 if self._ahead is None else self._ahead.unprocessed_seconds()
         return max(ahead, self._client.unprocessed_seconds())
 
+    def connect(self) -> None:
+        """The watch is open; that it broke is in the log, so that it is back is, too."""
+        if self._broke_at is not None:
+            lost = time.monotonic() - self._broke_at
+            logger.info("watch is back at resourceVersion %s, after %.1f s", self.version, lost)
+        self.connected, self._broke_at = True, None
+
     def break_off(self, error: ApiError) -> None:
         """The watch broke; after Gone the next try lists."""
         self.connected = False
+        if self._broke_at is None:
+            self._broke_at = time.monotonic()
         if isinstance(error, Gone):
             if self.version:
                 self._known_version, self._ours = self.version, True

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import re
 
 import msgspec
 import pytest
@@ -53,8 +55,13 @@ async def test_a_watch_that_ends_properly_goes_on_from_where_it_stopped_and_stay
 
 @pytest.mark.parametrize("end", ["cut", "reset"])
 async def test_a_connection_lost_in_the_middle_of_an_event_resumes_after_the_last_whole_one(
-    cluster: ScriptedServer, client: LeaseClient, backoff: Backoff, end: End
+    cluster: ScriptedServer,
+    client: LeaseClient,
+    backoff: Backoff,
+    end: End,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
+    caplog.set_level(logging.INFO)
     cluster.script("watch", stream(A, B[:40], end=end), stream(B, end="hang"))
     seen = await follow(client, backoff, until=applied("b"))
     assert words_of(seen) == [
@@ -67,6 +74,9 @@ async def test_a_connection_lost_in_the_middle_of_an_event_resumes_after_the_las
     ]
     assert versions(cluster) == ["100", "101"]
     assert "broke" in details(seen)[0]
+    broke, back = [one for one in caplog.messages if one.startswith("watch")]
+    assert broke.startswith("watch broke at resourceVersion 101: ")
+    assert re.fullmatch(r"watch is back at resourceVersion 101, after \d+\.\d s", back)
 
 
 @pytest.mark.parametrize("cut", range(1, len(A + B), 7))
