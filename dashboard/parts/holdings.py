@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache
+from typing import Any, Self
 from weakref import WeakKeyDictionary
 
 import msgspec
@@ -72,6 +73,14 @@ class HolderFilter(ListFilter, frozen=True, kw_only=True):
     range: str = USUAL_RANGE
     sort: str = DOWN
     limit: int = PAGE_SIZE
+
+    @classmethod
+    def read(cls, query: QueryDict, now: datetime | None = None, **usual: Any) -> Self:
+        if query.get("at"):
+            raise BadFilter(
+                "at cannot be used here: this list is as of now. Timeline shows who held what."
+            )
+        return super().read(query, now, **usual)
 
 
 MAX_KEPT = 512  # characters of an identity whose host is kept

@@ -571,3 +571,10 @@ def test_where_a_holder_ran_is_asked_for_whatever_range_its_page_shows(store, op
     assert operator.get("/c/a/holders/cp-9/").status_code == 404
     assert operator.get("/c/a/holders/cp-9/?range=7d").status_code == 200
     assert operator.get("/c/a/holders/cp-9/place/").status_code == 200
+
+
+def test_an_instant_that_the_list_cannot_show_is_refused_in_a_sentence(store, operator):
+    for form in ("", "&format=json"):
+        answer = operator.get(f"/c/a/holders/?at=03:12{form}")
+        assert answer.status_code == 400
+        assert "cannot be used here: this list is as of now." in answer.content.decode()
