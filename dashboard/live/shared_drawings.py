@@ -127,6 +127,8 @@ class Drawings:
 
 def looks_alike(one: Tracked, other: Tracked) -> bool:
     """Whether two states differ in freshness alone."""
+    if (one.renew_time is None) is not (other.renew_time is None):  # only one of them has it
+        return False
     if one.lasting is other.lasting:
         return True
     a, b = one.lasting.lease, other.lasting.lease

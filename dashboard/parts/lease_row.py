@@ -50,8 +50,8 @@ def numbers(tracked: Tracked) -> list[float | None]:
 
 
 def freshness(tracked: Tracked, now: datetime) -> Freshness | None:
-    """None for a Lease that nobody holds."""
-    if tracked.phase is Phase.VACANT:
+    """None for a Lease that nobody holds, or that nobody renewed."""
+    if tracked.phase is Phase.VACANT or tracked.renew_time is None:
         return None
     observed, duration, late = numbers(tracked)
     elapsed = max(0.0, (now - tracked.observed_at).total_seconds())

@@ -154,6 +154,11 @@ def test_a_row_is_drawn_again_for_every_field_that_it_shows(spec):
     assert not looks_alike(state_of(), state_of(**spec))
 
 
+def test_a_row_is_drawn_again_at_the_first_renewal():
+    untimed = state_of(lease_duration_seconds=None)
+    assert not looks_alike(untimed.replace(renew_time=None), untimed)
+
+
 @pytest.mark.parametrize(
     "meta", [{"uid": "u-2"}, {"labels": {"a": "b"}}, {"annotations": {"a": "b"}}]
 )

@@ -524,3 +524,14 @@ async def test_a_write_without_an_answer_may_be_done_and_its_page_says_so(cluste
     assert "Sent; there is no answer yet" in page
     assert "did not answer within 0.3 s" in page
     assert "Nothing was written" not in page
+
+
+async def test_a_lease_without_renew_time_was_not_renewed(cluster, admin):
+    patched = await cluster.client.patch(KEY, {"spec": {"renewTime": None}})
+    fill(cluster.store, patched)
+    form = (await admin.get(f"{PATH}release/")).content.decode()
+    assert "Held for" in form
+    assert "Last renewed" not in form
+    listed = (await admin.get("/c/a/leases/")).content.decode()
+    assert 'class="since muted">no renewTime</span>' in listed
+    assert "data-fresh" not in listed
