@@ -182,6 +182,11 @@ def test_who_takes_care_is_told_wherever_the_incident_is(board, store, operator,
     keep(a_story(), **mine)
     going_on = an_incident(**mine)
     board.publisher.hubs["a"].going_on = lambda: (going_on,)
+    form = text_of(operator.get(URL)).partition('id="notifications"')[2].partition("</form>")[0]
+    row = form.partition('<div class="row">')[2].partition("</div>")[0]
+    assert re.findall(r"</svg>(\w+)</button>|>([\w ]+)</button>", row) == [
+        ("Acknowledge", ""), ("", "Say that it is over"),
+    ]  # fmt: skip
     operator.post(f"{URL}acknowledge/")
     admin.post(f"{URL}acknowledge/", {"take": "yes"})
     board.notifications.care = outbox.care()
