@@ -164,12 +164,28 @@ def test_what_is_typed_outlives_a_server_that_is_away(visits: Visits, server: Se
     sleep(page, seconds=1200)
     expect(page.locator("html")).to_have_attribute("data-live", "stale")
     preview.click()
-    expect(page.locator("[data-unsent]")).to_contain_text("Not sent: the server does not answer.")
+    expect(page.locator("[data-unsent]")).to_contain_text("Nothing was sent")
     expect(page.locator("[name=duration_seconds]")).to_have_value("77")
     server.process.send_signal(signal.SIGCONT)
     preview.click()
     expect(page.locator("#preview")).to_contain_text("leaseDurationSeconds: 77")
     expect(page.get_by_label("Reason")).to_have_value("drill")
+
+
+def test_a_page_without_a_socket_keeps_what_is_typed_too(visits: Visits, server: Server) -> None:
+    page = visits.open("/notifications/quiet/")
+    page.get_by_label("Reason").fill("drill")
+    button = page.get_by_role("button", name="Hold messages back")
+    server.process.send_signal(signal.SIGSTOP)
+    button.click()
+    expect(page.locator("[data-unsent]")).to_have_text(
+        "Leaseboard does not answer. Nothing was sent; what you typed stays here."
+    )
+    expect(page.get_by_label("Reason")).to_have_value("drill")
+    server.process.send_signal(signal.SIGCONT)
+    button.click()
+    expect(page.get_by_role("button", name="End that of")).to_be_visible()
+    expect(page.get_by_text("drill")).to_be_visible()
 
 
 def sleep(page: Page, *, seconds: int) -> None:
