@@ -13,6 +13,7 @@ from dashboard.charts.lanes import fog, shapes
 from dashboard.charts.time_axis import Scale, percent, ticks
 from dashboard.parts.cause_words import SOURCE_WORDS
 from dashboard.parts.formatting import (
+    age,
     capitalized,
     counted,
     gap_length,
@@ -88,7 +89,9 @@ class AffectedLease(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AffectedLine(msgspec.Struct, frozen=True, kw_only=True):
-    """A row of the table."""
+    """A row of the table. The middle of `lost` counts on from `lost_since` (epoch s), if that is
+    set.
+    """
 
     key: ObjectName
     shown: ShownName
@@ -96,7 +99,8 @@ class AffectedLine(msgspec.Struct, frozen=True, kw_only=True):
     known: bool
     before: HolderView | None
     after: HolderView | None
-    lost: str
+    lost: tuple[str, str, str]
+    lost_since: float | None
     no_time: str
     bad: bool
 
@@ -115,8 +119,11 @@ def affected_leases(
     return sorted(found, key=lambda one: (-one.lost, -one.unseen, not one.changes, one.key))
 
 
-def affected_line(cluster: str, one: AffectedLease) -> AffectedLine:
+def affected_line(cluster: str, one: AffectedLease, going_on: datetime | None) -> AffectedLine:
+    """`going_on`: as of when, if the incident does."""
     after = holder_view(one.after)
+    lost = _lost_in_short(one).partition(age(one.lost))
+    counts = one.open and lost[1]
     return AffectedLine(
         key=one.key,
         shown=shown_name(cluster, one.key),
@@ -124,7 +131,8 @@ def affected_line(cluster: str, one: AffectedLease) -> AffectedLine:
         known=bool(one.changes),
         before=beside(holder_view(one.before), after),
         after=after,
-        lost=_lost_in_short(one),
+        lost=lost,
+        lost_since=going_on.timestamp() - one.lost if going_on and counts else None,
         no_time=one.no_time,
         bad=one.lost >= LONG_GAP_SECONDS,
     )

@@ -117,7 +117,7 @@ def story_context(
         "without": without_notes(one),
         "writer": one.writer,
         "settled": one.settled,
-        **_tables(stored, affected, shown, now),
+        **_tables(stored, affected, shown, as_of, now),
         **_links(one, chart["scale"]),
     }
 
@@ -126,17 +126,19 @@ def _tables(
     stored: find_incidents.StoredIncident,
     affected: Sequence[AffectedLease],
     shown: StoryPage,
+    as_of: datetime,
     now: datetime,
 ) -> dict[str, Any]:
     """A page of the affected Leases, and one of the changes."""
     cluster, story = stored.incident.cluster, stored.story
+    going_on = as_of if stored.incident.ended is None else None
     links = ListLinks(incident_url(cluster, stored.incident.id), shown)
     page, rows = shown.page_of(len(affected))
     paging = shown.replace(page=shown.changes, limit=CHANGES)
     changes_page, lines = paging.page_of(len(story))
     last = changes_page * CHANGES
     return {
-        "affected": [affected_line(cluster, one) for one in affected[rows]],
+        "affected": [affected_line(cluster, one, going_on) for one in affected[rows]],
         "pager": links.pager(page, len(affected)),
         "changes": [change_line(_bare(change), now) for change in story[lines]],
         "change_count": stored.changes,

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 
 import pytest
 from django.test import Client
 
 from dashboard import clock
 from dashboard.pages.incidents.incident import MAX_NOTE, MAX_NOTES
+from dashboard.watched_cluster import WatchedCluster
 from leases import models
+from leases.domain.change import ChangeType
 from leases.domain.incident import Cause, Evidence, Source
 from leases.domain.lease import ObjectName
 from leases.domain.watched_times import Connection, ConnectionState
@@ -213,3 +216,13 @@ def test_the_page_shows_who_was_told(told, operator):
     )  # fmt: skip
     assert "ops opened: failed" in words(operator.get(URL))
     assert "It answered 500." in words(operator.get(URL))
+
+
+def test_how_long_a_lease_has_been_without_a_holder_counts_on(store, operator, monkeypatch):
+    key, at = ObjectName("keda", "operator.keda.sh"), T0 + timedelta(seconds=20)
+    named = {"namespace": key.namespace, "name": key.name}
+    released = a_change(change=ChangeType.RELEASED, holder=None, gap_seconds=None, **named)
+    keep([released], ended=None, settled=False, leases=(key,), unheld_since=T0)
+    monkeypatch.setattr(WatchedCluster, "as_of", lambda *_: at)
+    page = text_of(operator.get(URL))
+    assert re.search(rf'data-since="{T0.timestamp()}">20 s</span> so far', page)
