@@ -81,7 +81,7 @@ def test_another_holder_in_between_is_shown_and_loses_nothing(visit: Open, api: 
     page.get_by_label("Type default/moved").fill("default/moved")
     page.get_by_label("Reason").fill("drill")
     page.get_by_role("button", name="Delete Lease").click()
-    expect(page.get_by_role("alert").last).to_contain_text("cp-2 holds it now")
+    expect(page.get_by_role("alert").last).to_contain_text("cp-2 holds it by now")
     expect(page.get_by_label("Reason")).to_have_value("drill")
     assert is_there(api, "moved")
 
