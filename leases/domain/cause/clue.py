@@ -73,6 +73,21 @@ class Put(msgspec.Struct, frozen=True, gc=False):
     created: bool
 
 
+class DurationEdit(msgspec.Struct, frozen=True, gc=False):
+    """An edit of leaseDurationSeconds since which nobody renewed the Lease."""
+
+    writer: str  # "" if unknown
+    at: datetime
+    renewal: datetime  # our clock at the last one, before it
+    before: int | None
+    after: int | None
+
+    @property
+    def would_run_out(self) -> datetime | None:
+        """Return when the Lease would have run out without it."""
+        return None if self.before is None else plus(self.renewal, timedelta(seconds=self.before))
+
+
 class Clue(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One change with what was known of its Lease just before."""
 
@@ -91,7 +106,7 @@ class Clue(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     elections: int = 0  # of the whole cluster, counted where there are late ones
     usual_writer: str | None = None  # who wrote its last acquisition, if the casebook knows
     put: Put | None = None  # where a person wrote its holder and nobody renewed it
-    last_renewal: datetime | None = None  # where an edit of the duration came after it
+    edit: DurationEdit | None = None  # where one came after the last renewal
     by_person: bool = False  # a person wrote it, with a program for people or a form of ours
     stored_as: str = ""  # the change's key, where it was read from history
 
@@ -334,8 +349,8 @@ class Episode:
         unseen = first.change.inferred and self.opening is ChangeType.TAKEN_OVER
         if first.observed_at is None or not (unseen or self.opening in _AFTER_SILENCE):
             return self.at
-        if first.last_renewal is not None:
-            return first.last_renewal
+        if first.edit is not None:
+            return first.edit.renewal
         silent = (self.at - first.observed_at).total_seconds()
         if self.opening is ChangeType.REPLACED and silent <= 1.5 * self.rhythm + 1.0:
             return self.at
@@ -387,8 +402,10 @@ class Episode:
 
     @property
     def winner(self) -> Contender | None:
-        """Who holds it now, if anybody."""
-        return None if self.open else contender(self.last.change.holder)
+        """Who holds it now, if anybody: an edit that made it count as held again proves nobody."""
+        last = self.last
+        edited = last.by_person and last.change.change is ChangeType.RECOVERED
+        return None if self.open or edited else contender(last.change.holder)
 
     @property
     def costly(self) -> list[Change]:
@@ -481,7 +498,7 @@ class UsualWriters:
     def __init__(self) -> None:
         self._writers: dict[ObjectName, str] = {}
         self._put: dict[ObjectName, Put] = {}
-        self._edited: dict[ObjectName, tuple[datetime, datetime]] = {}  # edit, renewal before it
+        self._edited: dict[ObjectName, DurationEdit] = {}
 
     def note(self, clue: Clue) -> Clue:
         """Return the clue with the usual writer of its Lease, and remember who wrote it now."""
@@ -512,11 +529,17 @@ class UsualWriters:
             same = put.holder in (change.previous_holder, change.holder)
             if same and (at is None or at - put.at <= RENEWED or not clue.renewals_seen):
                 clue = msgspec.structs.replace(clue, put=put)
-        if edited is not None and at is not None and at - edited[0] <= RENEWED:
-            clue = msgspec.structs.replace(clue, last_renewal=edited[1])
+        if edited is not None and at is not None and at - edited.at <= RENEWED:
+            clue = msgspec.structs.replace(clue, edit=edited)
         if change.change is ChangeType.RECONFIGURED:
             if "leaseDurationSeconds" in change.fields and at is not None:
-                remember(self._edited, key, (change.at, clue.last_renewal or at))
+                renewal = at if clue.edit is None else clue.edit.renewal
+                lasts = [
+                    None if one is None else one.spec.lease_duration_seconds
+                    for one in (clue.before, clue.after)
+                ]
+                edit = DurationEdit(change.writer or "", change.at, renewal, *lasts)
+                remember(self._edited, key, edit)
         elif change.change is not ChangeType.EXPIRED:
             self._edited.pop(key, None)
         if change.change in _HOLDS:

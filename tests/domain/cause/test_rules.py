@@ -12,7 +12,7 @@ from leases.domain.cause.clue import FORM_WRITER, Clue
 from leases.domain.cause.facts import PodFact
 from leases.domain.cause.scene import counted
 from leases.domain.change import FieldManager
-from leases.domain.incident import Cause, Confidence, Incident, Standing
+from leases.domain.incident import Cause, Confidence, Incident, Member, Standing
 from leases.domain.lease import Lease, ObjectName
 from leases.tracking.store import Store
 from leases.wire.watch_decoding import Applied, Deleted, Listed
@@ -242,14 +242,12 @@ def test_an_edit_of_an_expired_lease_does_not_bring_its_process_back() -> None:
         replace(one, change=replace(one.change, writer="kubectl-edit"))
         for one in (recovered, edited)
     )
-    found = {clue.member: clue for clue in (expired, recovered, edited, again)}
-    told: dict[str, Cause] = {}
-    for one in _incidents(_book([*found.values()])):
-        told |= {found[member].change.change.value: cause for member, cause in one.causes.items()}
+    clues = (expired, recovered, edited, again)
+    told: dict[Member, Cause] = {}
+    for one in _incidents(_book([*clues])):
+        told |= one.causes
         assert "went on as its holder" not in one.sentence
-    assert told == {
-        "expired": Cause.CRASH, "recovered": Cause.BY_HAND, "reconfigured": Cause.BY_HAND,
-    }  # fmt: skip
+    assert [told[clue.member] for clue in clues] == [Cause.CRASH, *[Cause.BY_HAND] * 3]
 
 
 def _causes(*found: Clue) -> dict[str, Cause]:
@@ -472,6 +470,35 @@ def test_the_last_renewal_is_no_edit_of_the_duration() -> None:
     told = _incidents(_book(clues))
     sentences = [one.sentence for one in told if one.cause is Cause.CRASH]
     assert sentences == [f"{OLD} stopped renewing default/controller at 12:00:02"]
+
+
+@pytest.mark.parametrize(
+    ("edited_at", "lasts", "ran_out", "says"),
+    [
+        (9, 3, 12, "from 15 to 3 at 12:00:09, so it ran out at 12:00:12"),
+        (30, 20, 50, ("from 15 to 20 at 12:00:30, which made it count as held again; "
+                      "nobody renewed it, so it ran out at 12:00:50")),
+        (9, 40, 49, None),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("holder", [OLD, "alice"])
+def test_what_ran_out_by_an_edit_of_its_duration_was_no_crash(
+    holder: str, edited_at: int, lasts: int, ran_out: int, says: str | None
+) -> None:
+    edited = lease(holder, version=3, duration=lasts)
+    clues = _clues(lease(holder), (edited_at - 0.5, None), (edited_at, edited), (90, None))
+    at = next(n for n, one in enumerate(clues) if "leaseDurationSeconds" in one.change.fields)
+    clues = _written(clues, "kubectl-patch", *range(at, len(clues) - 1))
+    assert (clues[-1].change.change, clues[-1].change.at) == ("expired", after(ran_out))
+    told = _incidents(_book(clues))
+    (last,) = [one for one in told if clues[-1].member in one.members]
+    if says is None:
+        assert last.cause is Cause.CRASH
+    else:
+        assert (last.cause, last.writer) == (Cause.BY_HAND, "kubectl-patch")
+        assert last.sentence == (
+            f"kubectl-patch changed leaseDurationSeconds of default/controller {says}"
+        )
 
 
 def _book(clues: list[Clue]) -> Casebook:

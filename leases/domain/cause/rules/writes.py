@@ -38,6 +38,8 @@ def by_hand(scene: Scene) -> Verdict | None:
     episode = scene.episode
     first = episode.first
     writer = foreign_writer(first)
+    if writer is None and (edited := _ran_out_by_edit(scene)) is not None:
+        return edited
     if writer is None and first.put is not None:
         return _unrenewed(scene, first.put)
     if writer is None or ("preferredHolder" in first.change.fields and not is_human_writer(writer)):
@@ -72,6 +74,34 @@ def _here(scene: Scene) -> Verdict:
     sentence = f"{what} here, through a form, at {clock(change.at)}"
     fact = seen(Source.LEASES, "the audit trail has who did it, and the reason")
     return Verdict(Cause.BY_HAND, Confidence.CERTAIN, sentence, (fact,), FORM_WRITER)
+
+
+def _ran_out_by_edit(scene: Scene) -> Verdict | None:
+    """A person cut its duration, or made what had run out count as held again."""
+    episode, edit = scene.episode, scene.episode.first.edit
+    if edit is None or episode.opening is not ChangeType.EXPIRED:
+        return None
+    without = edit.would_run_out
+    if not is_human_writer(edit.writer) or without is None:
+        return None
+    if without > episode.at:
+        then = "so it ran out"
+    elif without <= edit.at:
+        then = "which made it count as held again; nobody renewed it, so it ran out"
+    else:
+        return None
+    what = f"leaseDurationSeconds of {scene.lease}"
+    fields = f"from {edit.before} to {edit.after} at {clock(edit.at)}"
+    if edit.writer == FORM_WRITER:
+        wrote = f"{what} was edited here, through a form, {fields}"
+    else:
+        wrote = f"{edit.writer} changed {what} {fields}"
+    facts = (
+        seen(Source.LEASES, f"its last renewal came at {clock(edit.renewal)}"),
+        seen(Source.LEASES, f"without the edit it would have run out at {clock(without)}"),
+    )
+    sentence = f"{wrote}, {then} at {clock(episode.at)}"
+    return Verdict(Cause.BY_HAND, Confidence.CERTAIN, sentence, facts, edit.writer)
 
 
 def _unrenewed(scene: Scene, put: Put) -> Verdict:
