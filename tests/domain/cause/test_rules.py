@@ -501,6 +501,25 @@ def test_what_ran_out_by_an_edit_of_its_duration_was_no_crash(
         )
 
 
+@pytest.mark.parametrize("here", [True, False])
+def test_a_held_lease_that_a_form_deleted_was_deleted_by_hand(*, here: bool) -> None:
+    store = Store("c")
+    store.replace(Listed((lease(OLD),), "1"), NOON)
+    update = store.follow([Deleted(lease(OLD, version=2))], after(5))
+    assert update is not None
+    (clue,) = update.clues
+    (told,) = _incidents(_book([replace(clue, by_person=here)]))
+    if here:
+        assert (told.cause, told.writer, told.standing) == (
+            Cause.BY_HAND, FORM_WRITER, Standing.PLANNED,
+        )  # fmt: skip
+        assert told.sentence == ("default/controller was deleted here, through a form, at 12:00:05")
+    else:
+        assert (told.cause, told.writer, told.standing) == (
+            Cause.DELETED, None, Standing.UNPLANNED,
+        )  # fmt: skip
+
+
 def _book(clues: list[Clue]) -> Casebook:
     book = Casebook("c")
     for clue in clues:
