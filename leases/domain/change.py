@@ -55,6 +55,7 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     inferred: bool = False  # from a list, or replayed after a restart
     listed: bool = False  # from a list, which shows the state but not each write
     remembered: bool = False  # the known state is from the checkpoint, which lacks most renewals
+    written: datetime | None = None  # when its field manager says that it wrote, to the second
     watched_since: datetime = EARLIEST  # before it, for a while, nobody watched
 
     @property
@@ -113,7 +114,8 @@ def written_at(before: KnownLease, after: Lease, seen: Observation) -> tuple[dat
     """Return when the write from `before` to `after` happened, and whether that is exact.
 
     acquireTime says when a holder came. renewTime gives the time of a single write. In a list it is
-    only the last of several, except after a release, when nobody renews.
+    only the last of several, except after a release, when nobody renews. Of any other write, its
+    field manager has the time.
     """
     if seen.live:
         return seen.now, True
@@ -125,7 +127,7 @@ def written_at(before: KnownLease, after: Lease, seen: Observation) -> tuple[dat
         only_write = not seen.listed or after.holder is None
         if only_write or after.holder == before.lease.holder:
             return renewed_at(before, after, seen), only_write
-    return seen.now, False
+    return seen.written or seen.now, False
 
 
 def appeared_at(lease: Lease, holder: str | None, seen: Observation) -> datetime:
@@ -181,6 +183,7 @@ _END_A_GAP = COUNTED_ONCE | {ChangeType.RECOVERED}
 # A Lease that is made anew later than this after its deletion was installed anew: no gap.
 REMADE_WITHIN = timedelta(hours=1)
 # Each happens once to a Lease, whichever write shows it.
+WHOLE_SECOND = timedelta(seconds=1)  # by which Kubernetes cuts a time
 ONCE = frozenset({ChangeType.CREATED, ChangeType.DELETED})
 
 
@@ -444,6 +447,17 @@ class FieldManager(msgspec.Struct, frozen=True, gc=False):
 
 
 Managers = tuple[FieldManager, ...]
+
+
+def last_write(managers: Managers, seen: Observation) -> datetime | None:
+    """Return when a Lease of which a late event tells was written, if its managers say so."""
+    times = [one.time for one in managers if one.time is not None]
+    if seen.live or not times:
+        return None
+    newest = max(times)
+    if seen.since is None or newest < seen.since - WHOLE_SECOND:
+        return None
+    return min(max(newest, seen.since), seen.now)
 
 
 def writer_of(change: Change, managers: Managers, before: Lease | None, after: Lease) -> str | None:

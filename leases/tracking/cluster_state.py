@@ -18,6 +18,7 @@ from leases.domain.change import (
     Observation,
     believed,
     last_sign,
+    last_write,
     renewal_moved,
     vanished,
     written_at,
@@ -42,7 +43,7 @@ from leases.tracking.renewals import LateRenewals, Silences
 from leases.tracking.skipped_writes import Skipping, failed_on
 from leases.tracking.store_step import Step
 from leases.tracking.tracked_lease import NotUnderstood, Tracked, compact
-from leases.wire.watch_decoding import Applied, Listed, ListPage
+from leases.wire.watch_decoding import Applied, Listed, ListPage, managers_of_event
 
 
 class CheckpointRotation:
@@ -266,7 +267,11 @@ class ClusterState:
         """Apply a Lease of a watch event. `unseen_since`: a write since then was skipped."""
         sight = partial(self.blind_times.event, at, inferred=inferred, unseen_since=unseen_since)
         if row is not None and row.tracked.lasting.lease.uid == lease.uid:
-            self.advance(row, lease, sight(row.newest), step)
+            seen = sight(row.newest)
+            if not seen.live:
+                written = last_write(managers_of_event(step.line), seen)
+                seen = _replace(seen, written=written)
+            self.advance(row, lease, seen, step)
             return row
         if row is not None:
             unseen = Observation(now=at, since=min(at, row.newest), inferred=True)

@@ -1,6 +1,6 @@
 """Who held a Lease over a range, and how regularly it was renewed."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -249,14 +249,27 @@ def _too_many(changes: int) -> str:
 
 def _rows(past: LeasePast, now: datetime, end: datetime | None) -> Iterator[dict[str, Any]]:
     """The terms in the range, newest first."""
-    before = {gap.until: gap for gap in past.life.gaps if gap.until is not None}
+    before = _gaps_before(past.life.gaps)
     for term in reversed(past.life.terms):
         if term.until is None or term.until > past.shown.since:
             yield _row(term, before.get(term.since), now, end, past)
 
 
+def _gaps_before(gaps: Iterable[Gap]) -> dict[datetime, Gap]:
+    """Return the gaps by their ends. A deletion in one does not end it: nobody held it then."""
+    found: dict[datetime, Gap] = {}
+    for gap in gaps:
+        if gap.until is not None:
+            earlier = found.pop(gap.since, None)
+            since = gap.since if earlier is None else earlier.since
+            found[gap.until] = msgspec.structs.replace(gap, since=since)
+    return found
+
+
 def _was_lost_unseen(term: Term) -> bool:
     """Whether the holder before lost it to nobody first, at a moment that nobody knows."""
+    if term.began is ChangeType.CREATED:  # a Lease of its name was deleted before
+        return term.inferred and term.previous is not None
     return term.inferred and (term.missed > 0 or term.began is ChangeType.TAKEN_OVER)
 
 

@@ -25,7 +25,7 @@ from leases.domain.cause.scene import (
     some,
     span,
 )
-from leases.domain.cause.unwatched import between, happened
+from leases.domain.cause.unwatched import between, happened, is_lost_later
 from leases.domain.change import ChangeType
 from leases.domain.incident import Cause, Confidence, Source
 from leases.domain.watched_times import BRIEF, Missing
@@ -111,12 +111,12 @@ def _silent(there: list[Judged]) -> Group:
 
 def unwatched(left: list[Judged]) -> list[Group]:
     """Group what happened while nobody watched and has no witness, and by itself whoever fell
-    silent meanwhile, while others went on, and ran out before our eyes.
+    silent meanwhile, while others went on, and lost it before our eyes.
     """
     by_gap: dict[tuple[int, bool], list[Judged]] = defaultdict(list)
     for one in left:
         if one.verdict.cause is Cause.UNWATCHED:
-            by_gap[id(one.gap), _ran_out_later(one)].append(one)
+            by_gap[id(one.gap), _is_lost_later(one)].append(one)
     groups = []
     for (_, later), there in by_gap.items():
         evidence = tuple(fact for one in there[:MAX_EVIDENCE] for fact in one.verdict.evidence)
@@ -129,7 +129,7 @@ def unwatched(left: list[Judged]) -> list[Group]:
             if later:
                 sentence = (
                     f"The holders of {names} fell silent between {between(gap.since, until)}, "
-                    f"while nobody watched; these {len(there):,} Leases ran out from "
+                    f"while nobody watched; these {len(there):,} Leases were lost from "
                     f"{clock(min(one.at for one in there))} on"
                 )
             lead = _saying(lead, sentence)
@@ -137,11 +137,9 @@ def unwatched(left: list[Judged]) -> list[Group]:
     return groups
 
 
-def _ran_out_later(one: Judged) -> bool:
-    first, gap = one.episode.first.change, one.gap
-    if first.change is not ChangeType.EXPIRED or first.inferred or gap is None:
-        return False
-    return gap.went_on and gap.until is not None and gap.until < one.at
+def _is_lost_later(one: Judged) -> bool:
+    gap = one.gap
+    return gap is not None and gap.went_on and is_lost_later(one.episode, gap)
 
 
 def _by_gap(left: list[Judged]) -> Iterator[tuple[list[Break], list[Judged]]]:

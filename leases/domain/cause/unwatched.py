@@ -106,13 +106,21 @@ def nobody_watched(gap: Break, scene: Scene) -> Verdict:
     )
     evidence = seen(Source.LEASES, f"{fact}, noticed at {clock(last.change.observed_at)}")
     lost = scene.episode.first.change
-    if lost.change is not ChangeType.EXPIRED or lost.inferred or gap.since == EARLIEST:
+    if gap.since == EARLIEST or not is_lost_later(scene.episode, gap):
         return possible(Cause.UNWATCHED, f"{happened(gap, now)}: {lease}", evidence)
+    then = "ran out" if lost.change is ChangeType.EXPIRED else f"went to {lost.holder}"
     sentence = (
-        f"{lost.holder} fell silent between {between(gap.since, gap.until or now)}, while nobody "
-        f"watched; {lease} ran out at {clock(lost.at)}"
+        f"{lost.previous_holder or lost.holder} fell silent between "
+        f"{between(gap.since, gap.until or now)}, while nobody watched; {lease} {then} at "
+        f"{clock(lost.at)}"
     )
     return possible(Cause.UNWATCHED, sentence, evidence)
+
+
+def is_lost_later(episode: Episode, gap: Break) -> bool:
+    """Whether a silence that began in that time ended before our eyes."""
+    lost = episode.first.change
+    return episode.opening in _SILENT and not lost.inferred and lost.at >= (gap.until or lost.at)
 
 
 def happened(gap: Break, now: datetime) -> str:
@@ -142,6 +150,7 @@ def _dates(scene: Scene, verdict: Verdict) -> Iterator[datetime]:
         found += [one.exited_at for one in scene.live]
     elif cause in _STOPPED:
         found += [one.at for one in (*scene.pod_events, *scene.owner_events)]
+        found += _released(scene)
         for one in scene.live:
             if one.deleted_at is not None:
                 found += [one.deleted_at, one.deleted_at - GRACE_PERIOD]
@@ -161,6 +170,14 @@ def _dates(scene: Scene, verdict: Verdict) -> Iterator[datetime]:
             if manager.name == clue.change.writer
         ]
     yield from (one for one in found if one is not None)
+
+
+def _released(scene: Scene) -> list[datetime | None]:
+    """Return when its holder says that it released it."""
+    first = scene.episode.first
+    if first.change.change is not ChangeType.RELEASED or first.after is None:
+        return []
+    return [first.after.spec.renew_time]
 
 
 def _made(scene: Scene) -> list[datetime | None]:

@@ -11,7 +11,7 @@ from leases.domain.cause import casebook, node_groups
 from leases.domain.cause.facts import Fact, PodFact, Question, RefusedSource
 from leases.domain.change import ChangeType, identity
 from leases.domain.figures import watched_gap
-from leases.domain.incident import Cause, Confidence, Incident, Source
+from leases.domain.incident import Cause, Confidence, Incident, Source, Standing
 from leases.domain.phase import samples
 from leases.wire.watch_decoding import Applied, Arrived, Replayed
 from tests.support.pauses import ELECTIONS, NODES, Board, Cluster, pod, watching
@@ -661,6 +661,60 @@ async def test_who_fell_silent_in_a_pause_of_ours_and_ran_out_later_is_told_by_i
     assert later.sentence.startswith(
         f"{node.identity} fell silent between 12:01:00 and 12:01:40, while nobody watched; "
     )
+
+
+async def test_who_fell_silent_in_a_pause_of_ours_and_was_replaced_later_is_told_alone() -> (
+    None
+):
+    cluster = Cluster()
+    before = watching(cluster, 60)
+    before.stop()
+    late, quick = cluster.holders[4], cluster.holders[2]
+    late.duration = 60
+    cluster.run(70)
+    quick.silent = late.silent = DAY
+    cluster.run(80)
+    cluster.move(2, pod(2, "z7xk"), 86)
+    quick.silent = 0.0
+    cluster.run(100)
+    board = Board(cluster, 100, earlier=before)
+    board.connect()
+    board.until(120)
+    cluster.move(4, pod(4, "z7xk"), 121)
+    late.silent = 0.0
+    board.until(300)
+    board.stop()
+    meanwhile, later = sorted(board.incidents, key=lambda told: told.began)
+    assert (meanwhile.leases, later.leases) == ((quick.key,), (late.key,))
+    assert later.sentence == (
+        f"{pod(4)} fell silent between 12:01:00 and 12:01:40, while nobody watched; "
+        f"team/app-4 went to {pod(4, 'z7xk')} at 12:02:01"
+    )
+
+
+async def test_a_release_in_a_pause_is_witnessed_by_its_own_time() -> None:
+    """Its holder wrote when it let go: that is no riddle, and planned."""
+    cluster = Cluster()
+    before = watching(cluster, 60)
+    before.stop()
+    one = cluster.holders[2]
+    released = one.identity
+    cluster.run(70)
+    cluster.version += 1
+    one.identity, one.renewed, one.duration, one.version = "", 71.0, 1, cluster.version
+    gone = Applied(one.lease())
+    one.duration = 15
+    cluster.move(2, pod(2, "z7xk"), 72)
+    cluster.run(75)
+    board = Board(cluster, 80, earlier=before)
+    for event in (gone, Applied(one.lease())):
+        board.tracker.handle(Replayed(event))
+    board.connect()
+    board.until(board.now + 200)
+    board.stop()
+    (incident,) = [told for told in board.incidents if one.key in told.leases]
+    assert (incident.cause, incident.standing) == (Cause.GRACEFUL_STOP, Standing.PLANNED)
+    assert released in incident.sentence
 
 
 async def test_who_renewed_once_more_while_nobody_watched_is_told_as_unwatched() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import msgspec
 import pytest
 
@@ -103,6 +105,35 @@ def cut(until: float) -> tuple[Store, int]:
     store.lost(after(until))
     store.resumed(after(60))
     return store, last
+
+
+def labelled_at(seconds: float) -> bytes:
+    """A line of the watch whose field managers say that kubectl-label wrote then."""
+    entry = {
+        "manager": "kubectl-label", "operation": "Update", "time": f"{after(seconds):%FT%TZ}",
+        "fieldsV1": {"f:metadata": {"f:labels": {"f:team": {}}}},
+    }  # fmt: skip
+    return json.dumps({"object": {"metadata": {"managedFields": [entry]}}}).encode()
+
+
+@pytest.mark.parametrize("inferred", [True, False])
+def test_an_edit_that_is_replayed_is_dated_by_its_manager_and_moves_nothing_after_it(
+    *, inferred: bool
+) -> None:
+    store, last = cut(6)
+    edited = lease(renewed=8, labels={"team": "core"}, version=last + 2)
+    store.apply(Applied(lease(renewed=8, version=last + 1)), after(60.1), inferred=inferred)
+    first = store.apply(Applied(edited, line=labelled_at(11)), after(60.2), inferred=inferred)
+    taken = lease("b", acquired=25, renewed=25, transitions=1, version=last + 3)
+    second = store.apply(Applied(taken), after(60.3), inferred=inferred)
+    assert first is not None
+    assert second is not None
+    (label,) = first.changes
+    assert (label.change.value, label.at, label.writer) == (
+        "reconfigured", after(11), "kubectl-label",
+    )  # fmt: skip
+    change = second.changes[-1]
+    assert (change.change.value, change.at, change.gap_seconds) == ("taken_over", after(25), 2.0)
 
 
 def test_renewals_that_catch_up_are_judged_by_when_they_were_written() -> None:
