@@ -119,6 +119,22 @@ def test_the_past_is_a_list_of_terms_newest_first(store, operator):
     assert shown[2].endswith("released")
 
 
+@pytest.mark.parametrize(("unseen", "said"), [(False, "10 m 0 s 5 m 0 s"), (True, "not known")])
+def test_a_deletion_does_not_cut_the_time_without_a_holder(store, operator, unseen, said):
+    watched()
+    remember(ChangeType.CREATED, 40, holder="cp-2", uid="old")
+    remember(ChangeType.EXPIRED, 15, holder="cp-2", previous_holder="cp-2", uid="old")
+    remember(ChangeType.DELETED, 12, holder=None, previous_holder="cp-2", uid="old")
+    remember(
+        ChangeType.CREATED, 10, holder="cp-1", uid="new", inferred=unseen,
+        gap_seconds=None if unseen else 300.0,
+    )  # fmt: skip
+    html = html_of(operator.get(HOUR))
+    table = html[html.index('aria-label="Terms"') :]
+    row = re.findall(r"<tr role=\"row\">(.*?)</tr>", table, re.DOTALL)[1]
+    assert said in re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", row))
+
+
 def test_the_past_adds_up(store, operator):
     watched()
     a_story()
