@@ -103,7 +103,9 @@ class Question(msgspec.Struct, frozen=True):
 MAX_OBJECTS = 4000
 FIRST, LAST = 4, 6  # readings of one object that are kept
 MAX_EVENTS = 60  # about one object
-HARDLY = 0.4  # of the usual writes: the cluster did not go on while we did not watch
+# Of the usual writes: with fewer, the cluster did not go on while we did not watch. A pause of our
+# own says nothing of the API server, so that others must have written less.
+HARDLY, HARDLY_AT_ALL = 0.4, 0.2
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -133,12 +135,16 @@ class Break:
     @property
     def of_all(self) -> bool:
         """Whether it is known that nobody could write, or that hardly anybody did."""
-        return self.hosted or (self.wrote is not None and self.wrote < HARDLY)
+        return self.hosted or (self.wrote is not None and self.wrote < self._hardly)
 
     @property
     def went_on(self) -> bool:
         """Whether others went on writing while we were not there."""
-        return self.wrote is not None and self.wrote >= HARDLY
+        return self.wrote is not None and self.wrote >= self._hardly
+
+    @property
+    def _hardly(self) -> float:
+        return HARDLY if self.why is Missing.LOST else HARDLY_AT_ALL
 
     @property
     def of_the_api(self) -> bool:

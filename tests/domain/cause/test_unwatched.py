@@ -663,9 +663,7 @@ async def test_who_fell_silent_in_a_pause_of_ours_and_ran_out_later_is_told_by_i
     )
 
 
-async def test_who_fell_silent_in_a_pause_of_ours_and_was_replaced_later_is_told_alone() -> (
-    None
-):
+async def test_who_fell_silent_in_a_pause_of_ours_and_was_replaced_later_is_told_alone() -> None:
     cluster = Cluster()
     before = watching(cluster, 60)
     before.stop()
@@ -690,6 +688,29 @@ async def test_who_fell_silent_in_a_pause_of_ours_and_was_replaced_later_is_told
         f"{pod(4)} fell silent between 12:01:00 and 12:01:40, while nobody watched; "
         f"team/app-4 went to {pod(4, 'z7xk')} at 12:02:01"
     )
+
+
+@pytest.mark.parametrize("anew", [True, False])
+async def test_an_api_server_that_others_wrote_to_was_not_gone(*, anew: bool) -> None:
+    """Most holders were frozen while nobody watched, and some went on."""
+    cluster = Cluster()
+    board = watching(cluster, 60)
+    if anew:
+        board.stop()
+    for index, one in enumerate(cluster.holders):
+        one.silent = 100.0 if index % 4 else -1.0
+    written = [one for at in range(61, 101) for one in cluster.run(float(at))]
+    if anew:
+        board = Board(cluster, 100, earlier=board)
+        board.connect()
+    else:
+        board.stands_still(40.0)
+        board.tracker.handle(Arrived(tuple(map(Applied, written))))
+    board.until(300)
+    board.stop()
+    (incident,) = across(board, 61)
+    assert incident.cause is Cause.UNWATCHED
+    assert len(incident.leases) > 7
 
 
 async def test_a_release_in_a_pause_is_witnessed_by_its_own_time() -> None:
