@@ -6,7 +6,7 @@ managedFields but the name of the writer.
 
 import logging
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 
 import msgspec
@@ -47,6 +47,16 @@ class StoredIncident(msgspec.Struct, frozen=True, kw_only=True):
     changes: int  # that belong to it
     updated_at: datetime
     story: tuple[Change, ...] = ()  # in a list: empty
+
+
+class BriefIncident(msgspec.Struct, frozen=True, kw_only=True):
+    """What a search shows of an incident."""
+
+    id: str
+    cause: Cause
+    sentence: str
+    began: datetime
+    ended: datetime | None
 
 
 class StoredNote(msgspec.Struct, frozen=True):
@@ -92,6 +102,36 @@ def find_incidents(
             incident=readable_incident(row), changes=row.changes, updated_at=row.updated_at
         )
         for row in found[:limit]
+    ]
+
+
+def newest_incidents(cluster: str, most: int) -> list[BriefIncident]:
+    """Return incidents, planned ones too, newest first."""
+    rows = _matching(cluster, None, None, None, None, planned=True)
+    return [one for _, one in _in_brief(rows.order_by("-began", "-incident")[:most])]
+
+
+def incidents_called(
+    name: str, clusters: Collection[str], most: int
+) -> list[tuple[str, BriefIncident]]:
+    """Return the incidents with this id, withdrawn ones too, each with its cluster."""
+    return _in_brief(IncidentRecord.objects.filter(cluster__in=clusters, incident=name)[:most])
+
+
+def _in_brief(rows: QuerySet[IncidentRecord]) -> list[tuple[str, BriefIncident]]:
+    found = rows.values_list("cluster", "incident", "cause", "sentence", "began", "ended")
+    return [
+        (
+            cluster,
+            BriefIncident(
+                id=name,
+                cause=_cause(cause),
+                sentence=from_stored(said.encode(errors="replace").decode()),
+                began=began,
+                ended=ended,
+            ),
+        )
+        for cluster, name, cause, said, began, ended in found
     ]
 
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 import msgspec
 import pytest
 
-from leases.domain.incident import Cause
+from leases.domain.incident import Cause, Standing
 from leases.history.find_changes import BadCursor, find
 from leases.history.find_incidents import (
     StoredNote,
@@ -16,7 +16,9 @@ from leases.history.find_incidents import (
     cursor_of,
     find_incidents,
     incident_of,
+    incidents_called,
     losses_of,
+    newest_incidents,
     notes_of,
     open_incidents,
 )
@@ -146,3 +148,20 @@ def test_the_losses_of_an_incident_are_its_changes_alone_with_who_wrote_them(kno
     assert [(one.member, one.by_person) for one in losses_of(second)] == [
         (one, True) for one in second.members
     ]
+
+
+def test_incidents_in_brief_are_the_newest_ones_without_remarks_and_withdrawn_ones(known):
+    first, _ = known
+    store(
+        incident_with(id="remark", standing=Standing.REMARK),
+        incident_with(id="withdrawn", part_of="one"),
+        incident_with(id="one", cluster="b", sentence="a\0b"),
+    )
+    (newest, older) = newest_incidents("a", 9)
+    assert (newest.id, newest.cause, newest.ended) == ("two", Cause.BY_HAND, None)
+    assert (older.id, older.sentence, older.began) == ("one", first.sentence, first.began)
+    assert newest_incidents("a", 1) == [newest]
+    assert sorted(cluster for cluster, _ in incidents_called("one", ["a", "b"], 9)) == ["a", "b"]
+    ((where, one),) = incidents_called("one", ["b", "c"], 9)
+    assert (where, one.sentence) == ("b", "a\0b")
+    assert [one.id for _, one in incidents_called("withdrawn", ["a"], 9)] == ["withdrawn"]
