@@ -20,7 +20,6 @@ from dashboard.pages import (
     overview,
     people,
     reliability,
-    search,
     security_log,
     wall,
     wall_links,
@@ -38,6 +37,7 @@ from dashboard.pages.lease import overrides
 from dashboard.pages.lease import view as lease
 from dashboard.pages.notifications import messages
 from dashboard.pages.notifications import receivers as notifications
+from dashboard.pages.search import view as search
 from dashboard.pages.timeline import view as timeline
 
 of_cluster = [
@@ -117,6 +117,7 @@ of_notifications = [
 urlpatterns = [
     path("", fleet.home, name="home"),
     path("c/<slug:cluster>/", include(of_cluster)),
+    path("search/", search.search_all, name="search_all"),
     path("audit/", audit.audit, name="audit"),
     path("audit/<int:number>/", audit.audit_row, name="audit_row"),
     path("wall-links/", wall_links.wall_links, name="wall_links"),

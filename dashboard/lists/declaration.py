@@ -7,6 +7,7 @@ import msgspec
 from django.core.paginator import Page, Paginator
 from django.db.models import QuerySet
 from django.http import HttpResponse, HttpResponseBase
+from django.shortcuts import redirect
 
 from dashboard import clock
 from dashboard.access.guards import ClusterRequest
@@ -78,6 +79,10 @@ class List(Generic[W, R]):
         """The context of the templates."""
         raise NotImplementedError
 
+    def leads_to(self, _found: FoundRows[R]) -> str:
+        """The URL that the page leads to instead; "": it is drawn."""
+        return ""
+
     def refused(self) -> Json:
         """The context beside the sentence that refuses a filter; `wanted` is the usual one."""
         raise NotImplementedError
@@ -133,6 +138,8 @@ class List(Generic[W, R]):
                 now=self.now,
                 known=self.request.cluster if self.shows_now else None,
             )
+        if (url := self.leads_to(found)) and not self.request.htmx:
+            return redirect(url)
         context = self.page(found)
         return responses.page(self.request, *self.templates, context, query=self.query())
 

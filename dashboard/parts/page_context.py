@@ -26,6 +26,7 @@ def page(request: HttpRequest) -> dict[str, Any]:
     here = request.get_full_path()
     context: dict[str, Any] = {
         "clusters": list(running_board().clusters.values()) if role != "guest" else [],
+        "search_url": _search_url(cluster.name if cluster else ""),
         "cluster": cluster,
         "may_edit": role == "admin" and not (cluster is not None and cluster.read_only),
         "role": role,
@@ -49,6 +50,13 @@ def page(request: HttpRequest) -> dict[str, Any]:
         context["live_url"] = f"/c/{cluster.name}/live/page/{query}"
         context["wall_url"] = reverse("wall", args=[cluster.name])
     return context
+
+
+def _search_url(cluster: str) -> str:
+    """The search of the page's cluster, or of the only one, before that of all."""
+    names = list(running_board().clusters)
+    name = cluster or (names[0] if len(names) == 1 else "")
+    return reverse("search", args=[name]) if name else reverse("search_all")
 
 
 HEADER = "X-Clock-Jumps"

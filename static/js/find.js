@@ -1,4 +1,4 @@
-// Ctrl-K and Cmd-K: one field that finds Leases, holders, namespaces, pages and actions while one types.
+// Ctrl-K and Cmd-K: one field that finds Leases, holders, namespaces, incidents, pages and actions while one types.
 // The list is drawn by the server; the focus stays in the field, which names the chosen option.
 const dialog = document.querySelector("#find");
 const form = dialog?.querySelector("form");
@@ -38,7 +38,7 @@ async function fetchList(wait, signal) {
   const html = await answer.text();
   if (!answer.ok && answer.status !== 400) return tell("The server could not search.");
   dialog.querySelector("#found").outerHTML = html;
-  choose(options()[0]);
+  choose(dialog.querySelector("[data-whole]") ?? options()[0]);
 }
 
 function tell(text) {

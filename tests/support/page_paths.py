@@ -24,6 +24,7 @@ PATHS = (
     "/c/a/reliability/",
     "/c/a/wall/",
     "/c/a/search/?q=s",
+    "/search/?q=s",
     "/components/",
     "/audit/",
     "/wall-links/",

@@ -51,6 +51,7 @@ RULES = {
     "stretch": Rule(READERS),
     "wall": Rule(READERS | {"wall"}),
     "search": Rule(READERS),
+    "search_all": Rule(READERS),
     "audit": Rule(READERS),
     "audit_row": Rule(READERS),
     "api": Rule(READERS),

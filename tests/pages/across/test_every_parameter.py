@@ -77,7 +77,8 @@ READS = {
         "format", "period", "date", "by", "namespace", "lease", "objective", "page", "limit",
     },
     "wall": FILTER | {"key"},
-    "search": {"format", "q", "lease", "page", "limit"},
+    "search": {"format", "q", "lease", "go", "page", "limit"},
+    "search_all": {"format", "q", "lease", "go", "page", "limit"},
     "audit": {
         "format", "page", "limit", "q", "cluster", "lease", "user", "action", "outcome", "batch",
         "since", "until",
@@ -132,6 +133,7 @@ FORMATS = {
     "near_misses": ("json",),
     "reliability": ("json", "csv"),
     "search": ("json",),
+    "search_all": ("json",),
     "audit": ("json", "csv", "ndjson"),
     "security_log": ("json", "csv", "ndjson"),
 }
@@ -260,7 +262,7 @@ def test_any_value_of_a_parameter_is_used_or_refused_in_a_sentence(
                 check(answer, parameter, value)
 
 
-CHOSEN = {"range", "cause", "change"}  # by a click
+CHOSEN = {"range", "cause", "change", "go"}  # by a click, or by the form itself
 
 
 def test_no_page_repeats_a_long_text_often_or_loses_what_it_refuses(browser, monkeypatch):

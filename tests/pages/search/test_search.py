@@ -11,8 +11,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from dashboard.pages import search
-from dashboard.pages.search import NameText
+from dashboard.pages.search import names as search
+from dashboard.pages.search.names import NameText
 from leases.domain.change import ChangeType
 from leases.domain.lease import Lease, LeaseSpec, ObjectMeta, ObjectName
 from leases.tracking.store import Store
@@ -89,7 +89,8 @@ def test_holders_namespaces_pages_and_clusters_are_found(many, operator):
     assert (one["label"], one["url"][-18:]) == ("cp-1", "/c/a/holders/cp-1/")
     assert labels(operator, "pod-of", group="holder") == ["Pod-OF-B"], "as it is written"
     assert labels(operator, "kube-sys", group="namespace")[:1] == ["kube-system"]
-    assert labels(operator, "timel") == ["Timeline"]
+    pages = [(one["cluster"], one["label"]) for one in found(operator, "timel")]
+    assert pages == [(None, "Timeline"), ("b", "Timeline")], "the page of this cluster first"
     assert labels(operator, "cluster b") == ["Cluster b"]
     groups = [one["group"] for one in found(operator, "holders")]
     assert groups[0] == "page", "the group with the best line comes first"
@@ -201,7 +202,7 @@ def test_the_page_answers_without_a_script_as_the_dialog_does(many, admin):
     links = re.findall(r'<li><a href="([^"]+)"', text_of(page))
     assert links == re.findall(r'role="option"[^>]*href="([^"]+)"', text_of(part))
     assert f"/c/a/leases/{KEY}/" in links
-    assert 'href="/c/a/leases/?q=sched"' in text_of(page), "the list has all of them"
+    assert 'href="/c/a/leases/?q=sched">All Leases of a whose' in text_of(page), "the list"
     assert f'href="{PATH}" data-find' in text_of(admin.get("/c/a/leases/"))
 
 

@@ -1,0 +1,1 @@
+"""One field that finds Leases, holders, incidents, pages and actions of all clusters."""
