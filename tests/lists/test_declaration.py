@@ -36,7 +36,7 @@ def test_the_lists_are_declared_under_the_names_of_their_urls():
 
 
 @pytest.mark.parametrize("name", sorted(NAMES))
-def test_a_state_survives_its_own_query_string(name):
+def test_a_state_survives_its_own_query_string(name, board):
     reads = declared()[name].reads
     for parameter in reads.PARAMETERS.values():
         for value in VALUES:
