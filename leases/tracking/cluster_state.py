@@ -271,7 +271,7 @@ class ClusterState:
             if not seen.live:
                 written = last_write(managers_of_event(step.line), seen)
                 seen = _replace(seen, written=written)
-            self.advance(row, lease, seen, step)
+            self.advance(row, lease, seen, step, each=unseen_since is None)
             return row
         if row is not None:
             unseen = Observation(now=at, since=min(at, row.newest), inferred=True)
@@ -303,8 +303,12 @@ class ClusterState:
         step.removed.pop(row.key, None)
         return row
 
-    def advance(self, row: Row, lease: Lease, seen: Observation, step: Step) -> None:
-        if not seen.inferred:
+    def advance(
+        self, row: Row, lease: Lease, seen: Observation, step: Step, *, each: bool = False
+    ) -> None:
+        """Apply a later observation. `each`: every write since the last one was observed."""
+        # The checkpoint lacks renewals.
+        if not seen.inferred or (each and not row.remembered):
             at, sure = written_at(row.tracked, lease, seen)
             if sure:
                 self.turn(row, seen.now, by=at, step=step)

@@ -98,6 +98,21 @@ def test_events_replayed_after_a_restart_keep_the_times_their_writers_claim() ->
     assert words(relisted(store, 61, taken)) == ["expired"]
 
 
+def test_an_expiry_that_is_replayed_after_a_restart_comes_before_the_take_over() -> None:
+    """Each renewal is replayed, so that it is known when the last one had lasted."""
+    before = Store("c")
+    last = renewing(before, 6)
+    store = restarted(before, 7)
+    store.apply(Applied(lease(renewed=8, version=last + 1)), after(60), inferred=True)
+    taken = lease("b", acquired=25, renewed=25, transitions=1, version=last + 2)
+    update = store.apply(Applied(taken), after(60), inferred=True)
+    assert words(update) == ["expired", "taken_over"]
+    assert update is not None
+    expired, took = update.changes
+    assert (expired.at, expired.inferred) == (after(23), True)
+    assert (took.at, took.inferred, took.gap_seconds) == (after(25), True, 2.0)
+
+
 def cut(until: float) -> tuple[Store, int]:
     """A holder that renewed every 2 s in a watch that was lost at `until` and resumed at 60 s."""
     store = Store("c")
