@@ -137,6 +137,7 @@ def looks_alike(one: Tracked, other: Tracked) -> bool:
         and one.lasting.not_understood is other.lasting.not_understood
         and one.kind is other.kind
         and one.held_since == other.held_since
+        and one.lapses == other.lapses
         and one.abandoned is other.abandoned
         and one.lasting.may_be_vacant == other.lasting.may_be_vacant
         and a.metadata.uid == b.metadata.uid

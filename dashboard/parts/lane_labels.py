@@ -11,7 +11,7 @@ from dashboard.charts.time_axis import Scale, percent
 from dashboard.parts.formatting import age, counted, gap_length, listed, when
 from dashboard.parts.names import HUES, HolderView, holder_view
 from leases.domain.change import Change, ChangeType
-from leases.domain.figures import LONG_GAP_SECONDS, Span, held, watched_seconds, without
+from leases.domain.figures import LONG_GAP_SECONDS, Span, held, held_by, watched_seconds, without
 from leases.domain.terms import Gap, Life, Term
 
 WHOLLY = ((0.0, 100.0),)  # watched
@@ -218,7 +218,7 @@ def term_title(
 ) -> str:
     """`cp-2, 18:05:43 to 03:12:22 (9 h 6 m), it expired`."""
     since = when(term.since, now) if term.began else f"before {when(term.since, now)}"
-    lasted = held(term.since, term.until or end or now, blind)
+    lasted = held_by(term, end or now, blind)
     length = age(lasted.watched)
     if lasted.unwatched:
         length = f"{length} watched, {age(lasted.unwatched)} not"

@@ -15,7 +15,15 @@ from dashboard.charts.bars import Sparkline, sparkline
 from dashboard.parts.flapping import FlapView, flap_view
 from dashboard.parts.formatting import Elapsed, age, elapsed, rough, seconds, thousands, when
 from dashboard.parts.names import HolderView, ShownName, cut_name, holder_view, shown_name
-from leases.domain.figures import FLAPPING_SEVERITY, TROUBLE, Flapping, Held, severity
+from leases.domain.figures import (
+    FLAPPING_SEVERITY,
+    TROUBLE,
+    Flapping,
+    Held,
+    Span,
+    severity,
+    span_seconds,
+)
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.phase import Clause, Explanation, Phase, late_after
@@ -119,8 +127,8 @@ def skipped_in_full(tracked: Tracked, now: datetime) -> str:
 
 
 class HeldView(msgspec.Struct, frozen=True):
-    """How long a term lasts: `length` is the watched time alone, and counts on from
-    `since` (epoch s) while it goes on. Where not all was watched, `note` says when it began, and
+    """How long a term lasts: `length` is the watched time in which it was valid, and counts on from
+    `since` (epoch s) while it goes on. Where that is not all of it, `note` says when it began, and
     `began` says it briefly: "since 23:23:55", or "since 24 Nov".
     """
 
@@ -149,7 +157,7 @@ def held_view(
     if since is None or tracked.phase is Phase.VACANT:
         return None
     ran_out = tracked.phase_since if tracked.phase is Phase.EXPIRED else None
-    return time_since(cluster, since, now, ended=ran_out, watched=watched)
+    return time_since(cluster, since, now, ended=ran_out, watched=watched, lapses=tracked.lapses)
 
 
 def time_since(
@@ -159,21 +167,24 @@ def time_since(
     *,
     ended: datetime | None = None,
     watched: WatchedLately | None = None,
+    lapses: Sequence[Span] = (),
 ) -> HeldView:
-    """How long somebody watched a term, up to its end or now.
+    """How long somebody watched a term, up to its end or now, without its `lapses`.
 
     `watched`: when its cluster was; None: as the running board knows.
     """
     until = ended or now
     if watched is None:
         watched = running_board().feeds[cluster].activity.watched
-    lasts = watched.held(since, until)
+    lasts = watched.held(since, until, lapses)
     begun = f"since {when(since, now)}"
+    less = [f"{age(lasts.unwatched)} of it not watched"] if lasts.unwatched else []
+    less += [f"{age(lost)} of it expired"] if (lost := span_seconds(lapses)) else []
     return replace(
         HeldView.of(lasts),
         since=None if ended else round(until.timestamp() - lasts.watched, 3),
-        began=begun.partition(f" {since.year} ")[0] if lasts.unwatched else "",
-        note=f"{begun}, {age(lasts.unwatched)} of it not watched" if lasts.unwatched else "",
+        began=begun.partition(f" {since.year} ")[0] if less else "",
+        note=", ".join([begun, *less]) if less else "",
     )
 
 
@@ -311,7 +322,7 @@ def wall_tile(
     if bad or skipped:
         lasts = elapsed(tracked.phase_since, now)
     elif tracked.held_since:
-        lasts = time_since(cluster, tracked.held_since, now, watched=watched)
+        lasts = held_view(cluster, tracked, now, watched)
     return {
         "key": str(tracked.key),
         "shown": shown_name(cluster, tracked.key, domain_of(tracked)),

@@ -90,7 +90,7 @@ def statistics(
 def _length(term: Term, until: datetime, held_for: float | None, blind: Sequence[Span]) -> float:
     if term.until is None and held_for is not None:
         return held_for
-    return held(term.since, term.until or until, blind).watched
+    return held_by(term, until, blind).watched
 
 
 class Held(msgspec.Struct, frozen=True, gc=False):
@@ -100,10 +100,21 @@ class Held(msgspec.Struct, frozen=True, gc=False):
     unwatched: float
 
 
-def held(since: datetime, until: datetime, blind: Sequence[Span]) -> Held:
-    """Measure a term, or what has passed of it. Every page, live row and JSON asks here."""
-    here = [(since, max(since, until))]
-    whole, watched = _seconds(here), watched_seconds(here, blind)
+def held_by(term: Term, end: datetime, blind: Sequence[Span]) -> Held:
+    """Measure a term, up to `end` while it goes on, without the gaps inside it."""
+    lapses = [(gap.since, gap.until or end) for gap in term.gaps]
+    return held(term.since, term.until or end, blind, lapses)
+
+
+def held(
+    since: datetime, until: datetime, blind: Sequence[Span], lapses: Sequence[Span] = ()
+) -> Held:
+    """Measure a term, or what has passed of it. Every page, live row and JSON asks here.
+
+    `lapses`, in order: when it was expired, until it recovered.
+    """
+    here = list(without((since, max(since, until)), lapses))
+    whole, watched = span_seconds(here), watched_seconds(here, blind)
     # As of a pause of a watch: so little leaves nothing in doubt.
     if watched > 0 and whole - watched < BRIEF.total_seconds():
         return Held(whole, 0.0)
@@ -146,7 +157,7 @@ def _handover_times(
         for term in _handovers(life, since, until)
         if term.since in before
     ]
-    return [_seconds([wait]) for wait in waits if not _clipped(blind, wait)]
+    return [span_seconds([wait]) for wait in waits if not _clipped(blind, wait)]
 
 
 _COMES_AND_GOES = (*HOLDER_CHANGES, ChangeType.EXPIRED)
@@ -448,7 +459,7 @@ def totals_in(
     return Totals(
         gap_seconds=lost,
         watched_seconds=existed - needless,
-        unwatched_seconds=_seconds(exists) - existed,
+        unwatched_seconds=span_seconds(exists) - existed,
         handovers=len(handovers),
         failovers=sum(term.began is ChangeType.TAKEN_OVER for term in handovers),
     )
@@ -572,10 +583,10 @@ def _clipped(spans: Iterable[tuple[datetime, datetime | None]], to: Span) -> lis
     return [(a, b) for a, b in cut if a < b]
 
 
-def _seconds(spans: Iterable[Span]) -> float:
+def span_seconds(spans: Iterable[Span]) -> float:
     return sum((until - since).total_seconds() for since, until in spans)
 
 
 def watched_seconds(spans: Sequence[Span], blind: Sequence[Span]) -> float:
     """Return the seconds of the spans in which somebody watched."""
-    return _seconds(spans) - sum(_seconds(_clipped(blind, span)) for span in spans)
+    return span_seconds(spans) - sum(span_seconds(_clipped(blind, span)) for span in spans)

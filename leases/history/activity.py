@@ -231,11 +231,11 @@ class WatchedLately:
         """How many times there were that nobody watched: what spans them is drawn anew then."""
         return len(self._pauses)
 
-    def held(self, since: datetime, until: datetime) -> Held:
+    def held(self, since: datetime, until: datetime, lapses: Sequence[Span] = ()) -> Held:
         """How long a term lasts that somebody may have watched from its start on."""
         known = self._pauses
         first = bisect_right(known, since, key=itemgetter(1))
-        return held(since, until, known[first:])
+        return held(since, until, known[first:], lapses)
 
     def unwatched(self, since: datetime, until: datetime) -> tuple[UnwatchedTime, ...]:
         """Return the parts of this range in which nobody watched, oldest first."""

@@ -118,6 +118,7 @@ def reanchored(known: Tracked, by: timedelta) -> Tracked:
         phase_since=moved(known.phase_since, by),
         held_since=moved(known.held_since, by),
         gap_since=moved(known.gap_since, by),
+        lapses=tuple((moved(since, by), moved(until, by)) for since, until in known.lapses),
         renewed_at=moved(known.lasting.renewed_at, by),
         not_understood=_not_understood(known.lasting.not_understood, by),
     )

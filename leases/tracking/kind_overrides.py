@@ -56,7 +56,9 @@ class Overrides:
         if (judged.holder is None) != (known.holder is None):
             since = known.observed_at
             held_since = None if judged.holder is None else since
-            judged = judged.replace(held_since=held_since, gap_since=None, phase_since=since)
+            judged = judged.replace(
+                held_since=held_since, gap_since=None, phase_since=since, lapses=()
+            )
         return judged.replace(phase=phase_of(judged, now))
 
 

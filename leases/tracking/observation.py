@@ -20,6 +20,7 @@ from leases.domain.change import (
     renewed_at,
     written_at,
 )
+from leases.domain.figures import Span
 from leases.domain.kind import Kind, Verdict, after_next_holder, classify, keep_settled
 from leases.domain.lease import Lease, number_of
 from leases.domain.phase import (
@@ -31,8 +32,9 @@ from leases.domain.phase import (
     runs_out_at,
     with_sample,
 )
+from leases.domain.steady_clock import plus
 from leases.domain.terms import Gap, LeaseGap
-from leases.tracking.tracked_lease import Lasting, Tracked, compact
+from leases.tracking.tracked_lease import MAX_LAPSES, Lasting, Tracked, compact
 
 _replace = msgspec.structs.replace
 ODD = timedelta(seconds=10)  # by which an interval of the writer's clock may exceed ours
@@ -131,11 +133,20 @@ def next_sight(
     if came:
         tracked = tracked.replace(released_by=known.holder if holder is None else None)
     if came or any(change.change is ChangeType.RESTARTED for change in changes):
-        tracked = tracked.replace(held_since=None if holder is None else at)
+        tracked = tracked.replace(held_since=None if holder is None else at, lapses=())
+    elif recovered := next((one for one in changes if one.change is ChangeType.RECOVERED), None):
+        tracked = tracked.replace(lapses=_lapses(known, recovered))
     if moved or came:
         gap_since = None if holder is not None else known.gap_since or (at if came else None)
         tracked = tracked.replace(gap_since=gap_since)
     return _in_phase(known, tracked, at, seen, judge=moved or came), changes
+
+
+def _lapses(known: Tracked, recovered: Change) -> tuple[Span, ...]:
+    lost = timedelta(seconds=recovered.gap_seconds or 0.0)
+    if not lost:
+        return known.lapses
+    return (*known.lapses, (plus(recovered.at, -lost), recovered.at))[-MAX_LAPSES:]
 
 
 def renewed(

@@ -14,12 +14,14 @@ import msgspec
 
 from leases.domain.cause.clue import Clue, LateRenewal
 from leases.domain.change import Change
+from leases.domain.figures import Span
 from leases.domain.kind import Kind
 from leases.domain.lease import Lease, ObjectName, OwnerReference
 from leases.domain.phase import EMPTY, Phase, counted_holder, median, runs_out_at
 from leases.domain.watched_times import Connection, MissedTime
 
 _replace = msgspec.structs.replace
+MAX_LAPSES = 200
 
 
 def compact(lease: Lease) -> Lease:
@@ -68,6 +70,8 @@ class Lasting(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     not_understood: NotUnderstood | None = None  # if set, all other fields are older
     abandoned: bool = False  # of the present phase: read Tracked.abandoned
     may_be_vacant: str = ""  # the admin who said so
+    # When the current term was expired, until it recovered: the newest MAX_LAPSES, oldest first.
+    lapses: tuple[Span, ...] = ()
 
 
 class Tracked(msgspec.Struct, frozen=True, gc=False):
@@ -118,6 +122,10 @@ class Tracked(msgspec.Struct, frozen=True, gc=False):
     @property
     def held_since(self) -> datetime | None:
         return self.lasting.held_since
+
+    @property
+    def lapses(self) -> tuple[Span, ...]:
+        return self.lasting.lapses
 
     @property
     def gap_since(self) -> datetime | None:

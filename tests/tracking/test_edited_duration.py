@@ -89,6 +89,19 @@ def test_one_that_expired_recovers_by_the_edit_that_its_writer_made(store: Store
     assert [change.fields for change in again if change.change == "recovered"] == [()]
 
 
+def test_what_a_term_was_expired_is_known_until_the_next_one(store: Store) -> None:
+    """Every live row measures the term by it."""
+    write(store, 50, renewed=20, duration=60)
+    assert known(store).lapses == ((after(35), after(50)),)
+    write(store, 120, renewed=120, duration=60)
+    assert known(store).lapses == ((after(35), after(50)), (after(110), after(120)))
+    store.clock_jumped(Jump(after(122), after(3722)))
+    hour = timedelta(hours=1)
+    assert known(store).lapses[0] == (after(35) + hour, after(50) + hour)
+    write(store, 3800, holder="b", acquired=3800, renewed=3800)
+    assert known(store).lapses == ()
+
+
 def test_a_jump_of_the_clock_moves_the_last_renewal_too(store: Store) -> None:
     write(store, 22, renewed=20, duration=60)
     store.clock_jumped(Jump(after(22), after(3622)))

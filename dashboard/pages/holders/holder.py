@@ -196,11 +196,11 @@ def _leases(
         life = lives.get(key)
         terms = () if life is None else life.terms
         mine_here = [
-            (term.since, term.until or asked.now)
+            term
             for term in terms
             if _is_of(term.holder, tracked if key in by_pods else None, asked.holder.name)
         ]
-        drawn = spells(mine_here, scale)
+        drawn = spells([(term.since, term.until or asked.now) for term in mine_here], scale)
         yield {
             "name": key.name,
             "shown": shown_name(cluster, key),
@@ -212,7 +212,7 @@ def _leases(
             if tracked and tracked.holder and key in by_pods
             else "",
             "spells": [(spell, spell_title(spell, asked.now)) for spell in drawn],
-            "says": lane_says(mine_here, scale, blind),
+            "says": lane_says(mine_here, scale, asked.now, blind),
             "terms": sum(spell.terms for spell in drawn),
         }
 

@@ -41,7 +41,7 @@ from dashboard.parts.time_range import RANGES, range_label
 from leases.domain.figures import Span, held
 from leases.domain.lease import ObjectName
 from leases.domain.phase import Phase
-from leases.domain.terms import Life
+from leases.domain.terms import Life, Term
 from leases.history.timeline_lanes import lanes
 from leases.history.watched_spans import blind_between
 from leases.tracking.tracked_lease import Tracked
@@ -116,7 +116,7 @@ def holder_rows(
     blind: Sequence[Span] = (),
 ) -> list[dict[str, Any]]:
     """Present one page; `held` counts all validly held Leases, `blind` is what nobody watched."""
-    terms = _terms(lives, page, wanted.group, now)
+    terms = _terms(lives, page, wanted.group)
     rows = [
         _row(cluster, holder, terms.get(holder.name, []), wanted, held, scale, now, blind)
         for holder in page
@@ -140,24 +140,23 @@ def _terms(
     lives: Mapping[ObjectName, Life],
     page: Iterable[holdings.HolderSummary],
     group: str,
-    now: datetime,
-) -> dict[str, list[tuple[datetime, datetime]]]:
+) -> dict[str, list[Term]]:
     """The terms of each holder; of a node also those of its Pods in what they hold now."""
     nodes = {(one.key, one.holder): node.name for node in page for one in node.pods_named_by}
-    found: dict[str, list[tuple[datetime, datetime]]] = {}
+    found: dict[str, list[Term]] = {}
     for key, life in lives.items():
         for term in life.terms:
             name = term.holder if group == holdings.IDENTITY else holdings.host_of(term.holder)
             node = nodes.get((key, term.holder))
             for one in dict.fromkeys(filter(None, (name, node))):
-                found.setdefault(one, []).append((term.since, term.until or now))
+                found.setdefault(one, []).append(term)
     return found
 
 
 def _row(
     cluster: str,
     holder: holdings.HolderSummary,
-    terms: Sequence[tuple[datetime, datetime]],
+    terms: Sequence[Term],
     wanted: holdings.HolderFilter,
     held: int,
     scale: Scale,
@@ -166,7 +165,7 @@ def _row(
 ) -> dict[str, Any]:
     identities = [name for name in list(holder.identities)[:IDENTITIES] if name != holder.name]
     said, phase = _said(holder, wanted.group, now)
-    drawn = spells(terms, scale)
+    drawn = spells([(term.since, term.until or now) for term in terms], scale)
     holds = sorted((*holder.holds, *holder.pods_hold), key=lambda one: one.key)
     last_held = sorted(holder.last_held, key=lambda one: one.key)
     most = POD_CHIPS if holder.pods_named_by else CHIPS
@@ -193,7 +192,7 @@ def _row(
         "history_url": f"{reverse('history', args=[cluster])}?{urlencode(time | found_by)}",
         "spells": [(spell, spell_title(spell, now)) for spell in drawn],
         "fogs": fog(blind, scale),
-        "lane_says": lane_says(terms, scale, blind),
+        "lane_says": lane_says(terms, scale, now, blind),
         "terms": holder.terms,
     }
 
@@ -240,7 +239,7 @@ def spell_title(spell: Spell, now: datetime) -> str:
 
 
 def joined(terms: Iterable[Span]) -> Iterator[Span]:
-    """The times in which any of these terms lasted, oldest first."""
+    """The times in which any of these terms were valid, oldest first."""
     begun: datetime | None = None
     for since, until in sorted(terms):
         if begun is None:
@@ -253,11 +252,12 @@ def joined(terms: Iterable[Span]) -> Iterator[Span]:
         yield begun, ended
 
 
-def lane_says(terms: Iterable[Span], scale: Scale, blind: Sequence[Span]) -> str:
+def lane_says(terms: Iterable[Term], scale: Scale, now: datetime, blind: Sequence[Span]) -> str:
     """How long something was held, by the terms themselves: a drawn spell may hold many."""
+    parts = ((since, until or now) for term in terms for since, until, _ in term.parts)
     inside = [
         (max(since, scale.since), min(until, scale.until))
-        for since, until in terms
+        for since, until in parts
         if until > scale.since and since < scale.until
     ]
     if not inside:

@@ -49,6 +49,7 @@ from leases.domain.figures import (
     Statistics,
     Totals,
     held,
+    held_by,
     statistics,
 )
 from leases.domain.lease import ObjectName
@@ -92,12 +93,12 @@ def read_past(
     known: datetime | None = None,
     goes_on: bool = False,
     is_lost: bool = False,
-    held_since: datetime | None = None,
+    moved: Tracked | None = None,
     abandoned_after: timedelta = DEFAULT_ABANDONED_AFTER,
 ) -> LeasePast:
     """Open terms are measured up to `known`, by default the end of the stretch. `goes_on`: that is
     now; `is_lost`: somebody should hold it now, and nobody does. After a jump of the clock, history
-    has the start of the present term by the old one: `held_since` has it by the new one.
+    has the present term by the old one: `moved` has it by the new one.
     """
     since, until = shown.since, shown.until
     found = lanes(cluster, [key], since=since, until=until)
@@ -111,7 +112,7 @@ def read_past(
     # A term counts with its whole length, and so does what nobody watched before the range.
     earliest = min([since, *(one.since for one in life.terms)])
     blind = blind_between(cluster, since=earliest, until=stretch.until, now=now)
-    present = _present(cluster, life, held_since, known or until) if goes_on else None
+    present = _present(cluster, life, moved, known or until) if goes_on else None
     measured = None
     if not bands:
         held_for = None if present is None else present.watched
@@ -135,11 +136,14 @@ def read_past(
     )
 
 
-def _present(
-    cluster: str, life: Life, held_since: datetime | None, now: datetime
-) -> HeldView | None:
-    going_on = [term for term in life.terms if term.until is None]
-    return time_since(cluster, held_since or going_on[-1].since, now) if going_on else None
+def _present(cluster: str, life: Life, moved: Tracked | None, now: datetime) -> HeldView | None:
+    term = life.terms[-1] if life.terms else None
+    if term is None or term.until is not None:
+        return None
+    if moved is not None and moved.held_since is not None:
+        return time_since(cluster, moved.held_since, now, lapses=moved.lapses)
+    gaps = [(gap.since, gap.until or now) for gap in term.gaps]
+    return time_since(cluster, term.since, now, lapses=gaps)
 
 
 def _lost_since(life: Life, stretch: Stretch, totals: Totals) -> float | None:
@@ -281,7 +285,7 @@ def _row(
     unseen = unwatched_in(gap, now, blind) if gap else 0.0
     length, _, unwatched = gap_length(lost, unseen).partition(", ")
     begun = when(term.since, now)
-    lasted = held(term.since, term.until or end or now, blind)
+    lasted = held_by(term, end or now, blind)
     return {
         "holder": holder_view(term.holder),
         "at": term.since,

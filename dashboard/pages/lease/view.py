@@ -286,7 +286,7 @@ class LeasePage:
         shown = around.shown
         known = min(shown.until, max(shown.since, self.as_of))
         end = None if shown.live and self.as_of == self.now else min(shown.until, self.as_of)
-        moved = self.tracked and running_board().feeds[self.cluster].clock_moves[-1]
+        moved = running_board().feeds[self.cluster].clock_moves[-1]
         past = past_terms.read_past(
             self.cluster,
             self.key,
@@ -295,7 +295,7 @@ class LeasePage:
             known=known,
             goes_on=end is None,
             is_lost=self.tracked is not None and _is_lost(self.tracked),
-            held_since=self.tracked.held_since if self.tracked and moved else None,
+            moved=self.tracked if moved else None,
             abandoned_after=self.request.cluster.store.abandoned_after,
         )
         view = past_terms.past_view(

@@ -270,6 +270,21 @@ def test_a_term_that_goes_on_counts_the_time_that_was_watched_and_says_what_was_
     assert longest[1] == "39 m 47 s"
 
 
+def test_a_term_does_not_count_the_time_in_which_it_was_expired(reader: Client) -> None:
+    found = collect(reader)
+    # What did not expire was held so much longer as nobody held this one.
+    assert set(found["held-for", "lease:work/quiet-000", "now"].values()) == {"39 m 47 s"}
+    assert set(found["held-for", "lease:work/recovers", "now"].values()) == {"39 m 8 s"}
+    page = " ".join(reader.get(f"/c/{CLUSTER}/leases/work/recovers/").content.decode().split())
+    assert "10 m 5 s of it not watched, 38 s of it expired" in page
+    longest = re.search(r"<dt>Longest</dt><dd><b[^>]*>([^<]+)</b>", page)
+    assert longest is not None
+    assert longest[1] == "39 m 8 s"
+    lane = re.search("<title>recovers-1, 22:40:00 to now ([^<]+)</title>", page)
+    assert lane is not None
+    assert "39 m 8 s watched" in lane[1]
+
+
 def test_the_figures_are_those_of_the_story(reader: Client) -> None:
     found = collect(reader)
 

@@ -561,6 +561,16 @@ def test_what_others_held_between_two_terms_is_not_counted(store, operator):
         assert "Held something for 18 m 0 s of 30 d" in html
 
 
+def test_what_a_term_was_expired_is_not_counted(store, operator):
+    watched()
+    remember(ChangeType.CREATED, minutes_ago=20, name="cloud", holder="cp-2")
+    remember(ChangeType.EXPIRED, minutes_ago=12, name="cloud", holder="cp-2")
+    remember(ChangeType.RECOVERED, minutes_ago=10, name="cloud", holder="cp-2")
+    for path in ("", "cp-2/"):
+        html = operator.get(f"/c/a/holders/{path}?range=30d").content.decode()
+        assert "Held something for 18 m 0 s of 30 d" in html
+
+
 def test_where_a_holder_ran_is_asked_for_whatever_range_its_page_shows(store, operator):
     for days, holder in ((3.0, "cp-9"), (2.0, "cp-1")):
         change = ChangeType.TAKEN_OVER if holder == "cp-1" else ChangeType.CREATED
