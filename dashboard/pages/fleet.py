@@ -98,6 +98,7 @@ class FleetRow(msgspec.Struct, frozen=True, kw_only=True):
     numbers: Sequence[int]  # changes of holder per hour
     day: Day
     going_on: Sequence[Incident]  # those that were not planned, the gravest first
+    planned: int  # how many others go on
     troubled: dict[str, int]  # Leases in trouble, by word
 
     @property
@@ -119,6 +120,8 @@ def fleet_row(feed: ClusterFeed, now: datetime) -> FleetRow:
     as_of, connection = store.connection.as_of(now), store.connection.shown(now)
     counts, excused = store.counts(), store.excused()
     numbers, day = day_of(feed, as_of)
+    going_on = feed.going_on()
+    shown = sorted((one for one in going_on if one.shown), key=_gravity)
     return FleetRow(
         feed=feed,
         cluster=store.cluster,
@@ -131,7 +134,8 @@ def fleet_row(feed: ClusterFeed, now: datetime) -> FleetRow:
         excused=excused,
         numbers=numbers,
         day=day,
-        going_on=sorted((one for one in feed.going_on() if one.shown), key=_gravity),
+        going_on=shown,
+        planned=len(going_on) - len(shown),
         troubled=_in_trouble(feed, counts, excused, as_of),
     )
 
@@ -281,7 +285,7 @@ def _worst(row: FleetRow) -> dict[str, str]:
         words = ", ".join(f"{number:,} {word}" for word, number in row.troubled.items())
         worst = next(iter(row.troubled))
         return {
-            "sentence": f"{words}; no incident goes on.",
+            "sentence": f"{words}; {_planned(row.planned)}.",
             "sentence_url": f"{reverse('leases', args=[row.cluster])}?sort=state",
             "css": {"flapping": "late", "not understood": "unknown"}.get(worst, worst),
             "short": words,
@@ -295,6 +299,12 @@ def _worst(row: FleetRow) -> dict[str, str]:
         "css": Phase.HELD.value,
         "short": counted(total, "Lease"),
     }
+
+
+def _planned(number: int) -> str:
+    if not number:
+        return "no incident goes on"
+    return f"only {counted(number, 'planned incident')} {'go' if number > 1 else 'goes'} on"
 
 
 def _total(counts: Counts) -> int:

@@ -215,6 +215,18 @@ def test_only_what_was_not_planned_counts_and_the_gravest_is_named(make_board, o
     ]  # fmt: skip
 
 
+def test_a_planned_incident_that_goes_on_is_not_denied(make_board, operator):
+    board = make_board("a", "b")
+    vacate(board, "a")
+    planned = [incident("a", id=str(number), standing=Standing.PLANNED) for number in (1, 2)]
+    go_on(board, "a", *planned)
+    vacate(board, "b")
+    go_on(board, "b", planned[0])
+    said = strips(text_of(operator.get("/")))
+    assert "1 vacant; only 2 planned incidents go on." in said["a"]
+    assert "1 vacant; only 1 planned incident goes on." in said["b"]
+
+
 def test_leases_in_trouble_are_counted_without_those_that_are_excused(make_board, operator):
     board = make_board("a", "b")
     vacate(board, "a")
