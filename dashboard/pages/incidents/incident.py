@@ -50,6 +50,7 @@ from dashboard.parts.key_figures import KIND_WORDS
 from leases.domain.change import Change
 from leases.domain.figures import LONG_GAP_SECONDS, Span
 from leases.domain.incident import Incident
+from leases.domain.kind import Kind
 from leases.history import find_incidents, outbox
 from leases.history.deliveries import messages_of
 from leases.history.outbox import acknowledgement_of
@@ -185,12 +186,20 @@ def _facts(one: Incident, affected: Sequence[AffectedLease], as_of: datetime) ->
         "gap": worst_gap(one) or ("none seen" if one.ended else "not over"),
         "gap_is_long": (one.worst_gap_seconds or 0.0) >= LONG_GAP_SECONDS,
         "gap_of": gap_of.name if gap_of else "",
-        "gap_unseen": gap_unseen,
+        "gap_unseen": gap_unseen or _free(one, affected),
         "leases": one.lease_count,
         "kinds": listed(said) if complete else "",
         "hosts": len(one.hosts),
         "host_names": listed([shortened(visible(host), 40) for host in one.hosts], 2),
     }
+
+
+def _free(one: Incident, affected: Sequence[AffectedLease]) -> str:
+    """Why nothing is counted while a lock has no holder."""
+    if one.ended or worst_gap(one):
+        return ""
+    free = any(lease.open and lease.changes[0].kind is Kind.LOCK for lease in affected)
+    return "nobody waits for a lock: counted once it is over" if free else ""
 
 
 def _links(one: Incident, scale: Scale) -> dict[str, str]:

@@ -14,6 +14,7 @@ from dashboard.watched_cluster import WatchedCluster
 from leases import models
 from leases.domain.change import ChangeType
 from leases.domain.incident import Cause, Evidence, Source
+from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.watched_times import Connection, ConnectionState
 from leases.history import outbox
@@ -22,7 +23,7 @@ from tests.pages.incidents.incident_page import URL, keep, words
 from tests.support.board import browser_of, member
 from tests.support.values import incident_rows
 from tests.support.values.changes import T0, a_change
-from tests.support.values.incidents import a_story, an_incident
+from tests.support.values.incidents import KEDA, a_story, an_incident
 from tests.support.values.receivers import a_receiver
 
 
@@ -47,6 +48,15 @@ def test_the_page_tells_the_story_with_its_evidence(told, operator):
     assert re.search(r'fill="url\(#fog\)"[^<]*/></svg>nobody watched<', html), "the legend"
     assert 'href="/c/a/leases/keda/operator.keda.sh/"><code>' in html
     assert "from=2026-11-20T11%3A59%3A55Z&amp;to=2026-11-20T12%3A00%3A46" in html
+
+
+def test_a_lock_that_nobody_holds_says_when_it_counts(store, operator):
+    lock = {"kind": Kind.LOCK, "namespace": KEDA.namespace, "name": KEDA.name}
+    story = (a_change(10, change=ChangeType.EXPIRED, holder="ada", **lock),)
+    given = {"leases": (KEDA,), "cause": Cause.BY_HAND}
+    keep(story, ended=None, worst_gap_seconds=None, **given)
+    said = "Worst without a holder not over nobody waits for a lock: counted once it is over"
+    assert said in words(operator.get(URL))
 
 
 def test_it_outlives_the_rows_that_it_was_made_from(told, operator, monkeypatch):
