@@ -118,6 +118,9 @@ def fleet_row(feed: ClusterFeed, now: datetime) -> FleetRow:
     """Reads counts and sums; no Lease that somebody holds."""
     store = feed.store
     as_of, connection = store.connection.as_of(now), store.connection.shown(now)
+    if connection.state is ConnectionState.LIVE:
+        watched_since = max(connection.since, feed.activity.watched.since)
+        connection = msgspec.structs.replace(connection, since=watched_since)
     counts, excused = store.counts(), store.excused()
     numbers, day = day_of(feed, as_of)
     going_on = feed.going_on()

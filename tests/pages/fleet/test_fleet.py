@@ -18,6 +18,7 @@ from leases.domain.incident import Incident, Standing
 from leases.domain.lease import ObjectName
 from leases.domain.watched_times import Connection, ConnectionState
 from leases.kube.cluster_source import ClusterSource, SourceKind
+from leases.wire.microtime import format_microtime
 from leases.wire.watch_decoding import Listed
 from tests.pages.conftest import HTMX, text_of
 from tests.support.board import a_lease, fill
@@ -213,6 +214,16 @@ def test_only_what_was_not_planned_counts_and_the_gravest_is_named(make_board, o
     assert [(one["incident"], one["incidents"]) for one in items(operator)] == [
         ("large", 2), (None, 0),
     ]  # fmt: skip
+
+
+def test_a_cluster_is_live_since_somebody_watches_it_without_a_break(make_board, operator):
+    board = make_board("a", "b")
+    connect(board, "a", ConnectionState.LIVE, ago=300)
+    stopped, went_on = (datetime.now(UTC) - timedelta(seconds=ago) for ago in (60, 30))
+    board.feeds["a"].activity.watched.stood_still(stopped, went_on)
+    said = strips(text_of(operator.get("/")))["a"]
+    assert f"live since {went_on:%H:%M:%S}" in said
+    assert items(operator)[0]["since"] == format_microtime(went_on)
 
 
 def test_a_planned_incident_that_goes_on_is_not_denied(make_board, operator):
