@@ -100,6 +100,9 @@ class Held(msgspec.Struct, frozen=True, gc=False):
     unwatched: float
 
 
+LITTLE = 0.1  # of a time
+
+
 def held_by(term: Term, end: datetime, blind: Sequence[Span]) -> Held:
     """Measure a term, up to `end` while it goes on, without the gaps inside it."""
     lapses = [(gap.since, gap.until or end) for gap in term.gaps]
@@ -115,8 +118,8 @@ def held(
     """
     here = list(without((since, max(since, until)), lapses))
     whole, watched = span_seconds(here), watched_seconds(here, blind)
-    # As of a pause of a watch: so little leaves nothing in doubt.
-    if watched > 0 and whole - watched < BRIEF.total_seconds():
+    # As of a pause of a watch: so little of so much leaves nothing in doubt.
+    if watched > 0 and whole - watched < min(BRIEF.total_seconds(), LITTLE * whole):
         return Held(whole, 0.0)
     return Held(watched, whole - watched)
 

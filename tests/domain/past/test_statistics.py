@@ -50,6 +50,13 @@ def test_a_term_that_goes_on_is_as_long_as_the_range_shows() -> None:
     assert of(350, 410, blind=[(after(390), after(400))]).longest == 90.0
 
 
+def test_of_a_short_time_no_second_is_left_out() -> None:
+    """3.0 s of which 1.4 s lie in a pause of half a minute are no 3.0 s that somebody watched."""
+    blind = [(after(0), after(31.4))]
+    assert held(after(30), after(33), blind) == Held(pytest.approx(1.6), pytest.approx(1.4))
+    assert held(after(30), after(60), blind) == Held(30, 0)
+
+
 def test_a_term_of_which_nobody_watched_a_second_has_no_length() -> None:
     found = of(350, 410, blind=[(after(0), after(410))])
     assert (found.terms, found.longest, found.median) == (1, None, None)
