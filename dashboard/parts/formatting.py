@@ -83,6 +83,8 @@ def gap_length(seconds: float, unwatched: float = 0.0) -> str:
         return age(seconds)
     if unwatched >= seconds:
         return f"at most {age(seconds)}, none of it watched"
+    if age(unwatched) == age(0):
+        return age(seconds)
     return f"at most {age(seconds)}, {age(unwatched)} of it not watched"
 
 

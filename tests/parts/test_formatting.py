@@ -28,6 +28,19 @@ def test_an_age_has_its_two_largest_units(seconds, text):
     assert formatting.age(seconds) == text
 
 
+@pytest.mark.parametrize(
+    ("unwatched", "text"),
+    [
+        (0.0, "3 m 58 s"),
+        (0.04, "3 m 58 s"),
+        (20.0, "at most 3 m 58 s, 20 s of it not watched"),
+        (238.0, "at most 3 m 58 s, none of it watched"),
+    ],
+)
+def test_a_gap_says_no_0_0_seconds(unwatched, text):
+    assert formatting.gap_length(238.0, unwatched) == text
+
+
 def test_a_rough_age_has_the_largest_unit_alone():
     assert formatting.rough(90) == "1 m"
     assert formatting.rough(4.2) == "4.2 s"

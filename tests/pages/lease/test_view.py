@@ -388,6 +388,18 @@ def test_the_renewals_show_what_nobody_watched(board, store, operator):
     assert renewals.count('class="fog"') == 1
 
 
+def test_a_lease_whose_deletion_nobody_saw_says_between_when(store, operator):
+    watched()
+    remember(ChangeType.CREATED, 20, holder="cp-1", name="past")
+    remember(
+        ChangeType.DELETED, 12, previous_holder="cp-1", name="past",
+        inferred=True, inferred_since=ago(12), observed_at=ago(11),
+    )  # fmt: skip
+    shown = text_of(operator.get(f"/c/a/leases/{KEY.namespace}/past/"))
+    said = r"Deleted since \d\d:\d\d:\d\d, inferred: between \d\d:\d\d:\d\d and \d\d:\d\d:\d\d"
+    assert re.search(said, re.sub(r"\d+ \w{3} \d{4} ", "", shown))
+
+
 def test_a_deleted_lease_says_since_when_and_keeps_its_past(store, operator):
     watched()
     remember(ChangeType.CREATED, 50, holder="cp-1", name="past")
