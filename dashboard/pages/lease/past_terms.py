@@ -52,6 +52,7 @@ from leases.domain.figures import (
     held_by,
     statistics,
 )
+from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.terms import Gap, Life, Term
 from leases.domain.watched_times import UnwatchedTime
@@ -78,6 +79,7 @@ class LeasePast(msgspec.Struct, frozen=True, kw_only=True):
     blind_terms: Sequence[Span]  # from the first of its terms on
     statistics: Statistics | None
     totals: Totals
+    needless: bool  # it is a lock: the time without a holder is not counted
     unseen: float
     stretch: Stretch
     present: HeldView | None
@@ -108,17 +110,12 @@ def read_past(
     stretch = read_stretch_figures(
         cluster, since=since, until=known or until, now=now, abandoned_after=abandoned_after
     )
-    totals, _ = figures_of(stretch, [key])[key]
+    totals, kind = figures_of(stretch, [key])[key]
     # A term counts with its whole length, and so does what nobody watched before the range.
     earliest = min([since, *(one.since for one in life.terms)])
     blind = blind_between(cluster, since=earliest, until=stretch.until, now=now)
     present = _present(cluster, life, moved, known or until) if goes_on else None
-    measured = None
-    if not bands:
-        held_for = None if present is None else present.watched
-        measured = statistics(
-            life, since=since, until=stretch.until, blind=blind, held_for=held_for
-        )
+    measured = None if bands else _measured(life, present, (since, stretch.until), blind)
     return LeasePast(
         shown=shown,
         life=life,
@@ -129,11 +126,19 @@ def read_past(
         blind_terms=blind,
         statistics=measured,
         totals=totals,
+        needless=kind is Kind.LOCK and any(gap.since < until for gap in life.gaps),
         unseen=_unseen(stretch, key, totals),
         stretch=stretch,
         present=present,
         lost_since=_lost_since(life, stretch, totals) if goes_on and is_lost else None,
     )
+
+
+def _measured(
+    life: Life, present: HeldView | None, shown: Span, blind: Sequence[Span]
+) -> Statistics:
+    held_for = None if present is None else present.watched
+    return statistics(life, since=shown[0], until=shown[1], blind=blind, held_for=held_for)
 
 
 def _present(cluster: str, life: Life, moved: Tracked | None, now: datetime) -> HeldView | None:
@@ -224,6 +229,8 @@ def _note(past: LeasePast, now: datetime) -> tuple[str, str]:
         return f"{text}, ", age(past.totals.gap_seconds)
     if _unwatched(past):
         return f"{text}, not watched", ""
+    if past.needless:
+        return f"{text}; a lock needs no holder, so no time without one is counted", ""
     if seen is None:
         return text, ""
     return f"{text}, {'no time' if past.blind else 'never'} without a holder{_seen(past)}", ""
@@ -341,7 +348,9 @@ def _figures(
     totals = past.totals
     share = percent(totals.gap_seconds, totals.watched_seconds)
     lost = age(totals.gap_seconds) if totals.gap_seconds else "never" if whole else "none seen"
+    lost = "0 s" if past.needless else lost
     in_range = "in the range" if whole else "in the time watched"
+    in_range = "none is counted: a lock needs no holder" if past.needless else in_range
     of_time = f"{share} of the {'time' if whole else 'time watched'}"
     number, _, noun = counted(totals.handovers, "hand-over").partition(" ")
     measured = f"{seen.measured:,} of" if seen.measured != totals.handovers else "of"

@@ -400,6 +400,18 @@ def test_a_lease_whose_deletion_nobody_saw_says_between_when(store, operator):
     assert re.search(said, re.sub(r"\d+ \w{3} \d{4} ", "", shown))
 
 
+def test_a_free_lock_says_that_no_time_without_a_holder_is_counted(store, operator):
+    watched()
+    remember(ChangeType.CREATED, 50, holder="ada", kind=Kind.LOCK)
+    remember(ChangeType.EXPIRED, 40, holder="ada", kind=Kind.LOCK)
+    remember(ChangeType.TAKEN_OVER, 10, holder="bea", previous_holder="ada", kind=Kind.LOCK)
+    response = operator.get(HOUR)
+    said = "2 terms in 1 h; a lock needs no holder, so no time without one is counted"
+    assert said in text_of(response)
+    assert figures(response)["Without a holder"] == "0 s"
+    assert "none is counted: a lock needs no holder" in text_of(response)
+
+
 def test_a_deleted_lease_says_since_when_and_keeps_its_past(store, operator):
     watched()
     remember(ChangeType.CREATED, 50, holder="cp-1", name="past")
