@@ -224,6 +224,8 @@ def term_title(
         length = f"{length} watched, {age(lasted.unwatched)} not"
     until = until_when(term.until, now, end)
     bits = [f"{holder.host}{holder.tail}, {since} to {until} ({length})"]
+    again = f"expired and recovered {counted(len(term.gaps), 'time')}"
+    bits += [again] if term.gaps else []
     bits += [how_ended(term)] if term.ended else []
     bits += [f"{counted(term.missed, 'change')} of holder not seen"] if term.missed else []
     bits += (

@@ -283,6 +283,7 @@ def test_a_term_does_not_count_the_time_in_which_it_was_expired(reader: Client) 
     lane = re.search("<title>recovers-1, 22:40:00 to now ([^<]+)</title>", page)
     assert lane is not None
     assert "39 m 8 s watched" in lane[1]
+    assert "expired and recovered 1 time" in lane[1]
 
 
 def test_the_figures_are_those_of_the_story(reader: Client) -> None:
