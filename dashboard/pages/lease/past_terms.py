@@ -79,7 +79,7 @@ class LeasePast(msgspec.Struct, frozen=True, kw_only=True):
     blind_terms: Sequence[Span]  # from the first of its terms on
     statistics: Statistics | None
     totals: Totals
-    needless: bool  # it is a lock: the time without a holder is not counted
+    needless: bool = False  # it is a lock: the time without a holder is not counted
     unseen: float
     stretch: Stretch
     present: HeldView | None
