@@ -156,7 +156,9 @@ def _cared(said: str) -> tuple[Part, ...]:
 
 
 def _extent(incident: Incident, bad: Sequence[Tracked]) -> str:
-    """`4 Leases, 3 of them without a holder now, 1 late`; two or fewer are named."""
+    """`4 Leases, 3 of them without a holder now, 1 late`; two or fewer are named, unless
+    the sentence of the incident does.
+    """
     said = [counted(incident.lease_count, "Lease")]
     late = [lease for lease in bad if lease.phase is Phase.LATE]
     vacant = [lease for lease in bad if lease.phase is not Phase.LATE]

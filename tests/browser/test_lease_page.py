@@ -82,6 +82,9 @@ def test_the_lane_goes_on_with_the_clock(story, visits):
 
 def test_the_figures_of_who_held_it_go_on_with_its_table(api, visits):
     api.create("one-term", holder="cp-1", duration=59)
+    live = visits.open_live("/c/embedded/leases/default/one-term/?range=1h")
+    longest = live.locator("#past dl.figures div", has_text="Longest").locator("b")
+    expect(longest).to_contain_text(" s")  # history has the term
     page = visits.page(locale="en-IE")  # of its own: the script stays with the page
     page.add_init_script("window.fetch = XMLHttpRequest.prototype.send = () => {}")
     page.goto(f"{visits.url}/c/embedded/leases/default/one-term/?range=1h")
