@@ -1,7 +1,7 @@
 """A Lease that is lost again and again: one incident, and when it is over.
 
-Only watched time counts: losses that a time apart which nobody watched are no farther apart for it,
-and what flapped before it goes on after it. The count of one spell never reaches across it.
+A time that nobody watched puts no two losses farther apart, and ends no incident. Each spell before
+and after it is counted by itself.
 """
 
 from __future__ import annotations
