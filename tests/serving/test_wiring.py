@@ -138,6 +138,25 @@ async def test_every_room_hears_that_the_machine_slept(running: Runtime) -> None
     )
 
 
+async def test_causes_are_judged_after_a_look_at_the_clock(running: Runtime) -> None:
+    """Else what flapped before the process stood still would be over before that is known."""
+    cluster, incidents = running.clusters["a"], running.incidents["a"]
+    await until(lambda: cluster.store.connection.state is ConnectionState.LIVE)
+    assert incidents._look == running.clock.look
+    done: list[str] = []
+    read = incidents._read_updates
+
+    async def reading() -> None:
+        done.append("read")
+        await read()
+
+    incidents._look = lambda: done.append("look")
+    incidents._read_updates = reading  # type: ignore[method-assign]
+    incidents._wake.set()
+    await until(lambda: "read" in done)
+    assert done[:2] == ["look", "read"]
+
+
 async def test_causes_that_are_judged_anew_know_what_nobody_watched(running: Runtime) -> None:
     await until(lambda: running.clusters["a"].store.connection.state is ConnectionState.LIVE)
     incidents = running.incidents["a"]

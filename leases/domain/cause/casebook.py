@@ -253,8 +253,8 @@ class Casebook:
         by their ids, oldest first; another loss of their Leases belongs to them.
         """
         self._known.recall(blind)
-        over = [one for one in incidents if not self._flaps_on(one, losses.get(one.id, ()))]
-        self._going_on.restore(over, stopped_at)
+        others = [one for one in incidents if not self._flaps_on(one, losses.get(one.id, ()))]
+        self._going_on.restore(others, stopped_at)
         if stopped_at is not None:
             self._known.stopped(stopped_at)
             if self._hosted:
