@@ -16,8 +16,8 @@ from django.db.models.lookups import GreaterThan
 
 from leases.domain.cause.clue import FORM_WRITER, Clue, is_human_writer
 from leases.domain.change import Change, ChangeType
-from leases.domain.incident import Cause, Incident, Standing
-from leases.domain.lease import Lease, LeaseSpec, ObjectMeta
+from leases.domain.incident import Cause, Incident, Member, Standing
+from leases.domain.lease import Lease, LeaseSpec, ObjectMeta, ObjectName
 from leases.history.database import NUL_SYMBOL, by_index, from_stored, select, to_stored
 from leases.history.find_changes import BadCursor, of_lease
 from leases.history.rows import (
@@ -350,7 +350,7 @@ def _clue(change: Change, identity: str) -> Clue:
         after=after,
         observed_at=observed_at,
         usual_writer=_usual_writer(change),
-        stored_as=identity,
+        stored=Member(ObjectName(change.namespace, change.name), identity),
     )
 
 

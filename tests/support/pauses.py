@@ -10,7 +10,7 @@ import msgspec
 from leases.domain.cause.casebook import Casebook
 from leases.domain.cause.clue import Clue
 from leases.domain.cause.facts import Fact, Question, RefusedSource
-from leases.domain.change import Change, ChangeType, identity
+from leases.domain.change import Change, ChangeType
 from leases.domain.incident import Cause, Incident
 from leases.domain.kind import Kind
 from leases.domain.lease import Lease, LeaseSpec, ObjectMeta, ObjectName
@@ -268,9 +268,7 @@ def _losses(incident: Incident, changes: Iterable[Change]) -> list[Clue]:
     """What history has of what flaps."""
     if incident.cause is not Cause.FLAPPING or incident.ended is not None:
         return []
-    clues = [
-        Clue(change=one, observed_at=one.renewed_at, stored_as=identity(one)) for one in changes
-    ]
+    clues = [Clue(change=one, observed_at=one.renewed_at) for one in changes]
     return [clue for clue in clues if clue.member in incident.members]
 
 

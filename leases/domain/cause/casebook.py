@@ -35,7 +35,7 @@ from leases.domain.cause.groups import (
 from leases.domain.cause.inquiry import Inquiries
 from leases.domain.cause.judge import judge
 from leases.domain.cause.node_groups import Crowd
-from leases.domain.cause.scene import Group, Judged, Scene, Verdict
+from leases.domain.cause.scene import Group, Judged, Scene, Verdict, surest
 from leases.domain.cause.unwatched import told, unwatched_time
 from leases.domain.change import Change, ChangeType
 from leases.domain.figures import Span
@@ -390,8 +390,7 @@ class Casebook:
         for one in episodes:
             self._incident_of[id(one)] = number
         self._spent[number] = sum(map(self._inquiries.asked, episodes))
-        for one in episodes:
-            self._let_rest(one, now)
+        self._let_rest(group, now)
         known = self._reported.get(number)
         # The Leases of an outage are heard of one after the other.
         verdict = group.verdict
@@ -426,15 +425,27 @@ class Casebook:
                 self._look_again(one, at)
         return [incident]
 
-    def _let_rest(self, episode: Episode, now: datetime) -> None:
-        """Judge a loss for good that was over long ago in an incident that goes on, as flapping."""
-        is_newest = self._latest.get(episode.key) is episode
-        if episode.rests or episode.open or is_newest:
-            return
-        if now - episode.all_clues[-1].change.observed_at >= SETTLED_AFTER:
+    def _let_rest(self, group: Group, now: datetime) -> None:
+        """Judge losses for good that were over long ago in an incident that goes on, as flapping.
+
+        Those of one Lease are told in the words of an earlier one that was as sure.
+        """
+        resting = [one.verdict for one in group.episodes if one.episode.rests]
+        is_of_one_lease = len({one.episode.key for one in group.episodes}) == 1
+        for one in group.episodes:
+            episode, number = one.episode, id(one.episode)
+            is_newest = self._latest.get(episode.key) is episode
+            if episode.rests or episode.open or is_newest:
+                continue
+            if now - episode.all_clues[-1].change.observed_at < SETTLED_AFTER:
+                continue
             episode.rest()
             self._inquiries.rest(episode)
-            self._forget_names(id(episode))
+            self._forget_names(number)
+            words = min(resting, key=surest, default=one.verdict)
+            if is_of_one_lease and surest(words) <= surest(one.verdict):
+                self._judged[number] = replace(one, verdict=words)
+            resting.append(self._judged[number].verdict)
 
     def _withdraw(self, numbers: set[str], groups: list[Group]) -> list[Incident]:
         """Withdraw incidents whose episodes belong to another one now."""

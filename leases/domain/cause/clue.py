@@ -108,7 +108,7 @@ class Clue(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     put: Put | None = None  # where a person wrote its holder and nobody renewed it
     edit: DurationEdit | None = None  # where one came after the last renewal
     by_person: bool = False  # a person wrote it, with a program for people or a form of ours
-    stored_as: str = ""  # the change's key, where it was read from history
+    stored: Member | None = None  # where its key in history is known
 
     @property
     def key(self) -> ObjectName:
@@ -117,11 +117,11 @@ class Clue(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     @property
     def identity(self) -> str:
         """The change's key in history."""
-        return self.stored_as or identity(self.change)
+        return self.member.identity
 
     @property
     def member(self) -> Member:
-        return Member(self.key, self.identity)
+        return self.stored or Member(self.key, identity(self.change))
 
     @property
     def own_cause(self) -> Cause | None:
@@ -295,6 +295,11 @@ RENEWED = timedelta(milliseconds=500)
 class Episode:
     """One Lease, and what happened to it. `open`: nobody holds it yet."""
 
+    __slots__ = (
+        "at", "clues", "cut_at", "duration", "end", "first", "key", "kind", "loser", "lost_at",
+        "open", "opening", "rests", "rhythm", "slowest",
+    )  # fmt: skip
+
     def __init__(self, clue: Clue) -> None:
         self.key = clue.key
         self.clues = [clue]
@@ -309,10 +314,10 @@ class Episode:
         self.rests = True
         self.clues = [
             Clue(
-                change=msgspec.structs.replace(one.change, renewal=""),
+                change=msgspec.structs.replace(one.change, renewal="", resource_version=""),
                 observed_at=one.observed_at,
                 by_person=one.by_person,
-                stored_as=one.identity,
+                stored=Member(self.key, one.identity),
             )
             for one in self.clues
         ]

@@ -69,7 +69,7 @@ def _hosts(spell: Iterable[Judged]) -> set[str]:
 def _lost_again_and_again(spells: Sequence[Sequence[Judged]], blind: Sequence[Span]) -> Verdict:
     """Flapping, or the surest cause of these losses in its own words."""
     losses = [one for spell in spells for one in spell]
-    evidence = tuple(fact for one in losses for fact in one.verdict.evidence)[:20]
+    evidence = tuple(dict.fromkeys(fact for one in losses for fact in one.verdict.evidence))[:20]
     during = [(losses[0].at, losses[-1].at)]
     seconds = (losses[-1].at - losses[0].at).total_seconds()
     unwatched = seconds - watched_seconds(during, blind)

@@ -552,7 +552,7 @@ def test_an_election_that_flaps_for_an_hour_is_one_incident_in_little_memory() -
     assert flaps.cause is Cause.FLAPPING
     assert "was lost 120 times" in flaps.sentence
     assert len(flaps.members) == 239
-    assert grown < 100 * 4608
+    assert grown < 100 * 3072
 
 
 def test_what_rests_in_an_incident_that_goes_on_is_judged_for_good(
