@@ -126,15 +126,22 @@ def incident_lines(
     now: datetime,
     care: Care = NO_CARE,
 ) -> list[Attention]:
-    """`troubled` are the Leases of these incidents that would have a line of their own."""
-    return [_line(incident, troubled, now, care) for incident in going_on]
+    """`troubled` are the Leases of these incidents that would have a line of their own. One that
+    is in several counts in the newest.
+    """
+    oldest_first = sorted(going_on, key=lambda one: one.began)
+    newest = {key: one.id for one in oldest_first for key in one.leases}
+    return [
+        _line(
+            one, [troubled[key] for key in one.leases if key in troubled and newest[key] == one.id],
+            now, care,
+        )
+        for one in going_on
+    ]  # fmt: skip
 
 
-def _line(
-    incident: Incident, troubled: Mapping[ObjectName, Tracked], now: datetime, care: Care
-) -> Attention:
+def _line(incident: Incident, bad: Sequence[Tracked], now: datetime, care: Care) -> Attention:
     line = incident_line(incident, now, care)
-    bad = [lease for key in incident.leases if (lease := troubled.get(key)) is not None]
     worst = min(bad, key=lambda lease: SEVERITY[lease.phase], default=None)
     return Attention(
         rank=_UNTROUBLED if worst is None else SEVERITY[worst.phase] - _BEFORE,

@@ -179,6 +179,17 @@ def test_the_leases_of_an_incident_fold_into_its_line_and_nothing_else_does():
     assert (line.amount, line.moment) == ("1 m 30 s", "since 12:02:53")
 
 
+def test_a_lease_lost_in_one_incident_after_another_counts_in_the_newest():
+    lost, other = tracked("lost", phase=Phase.EXPIRED), tracked("other", phase=Phase.EXPIRED)
+    old = open_incident(lost.key, other.key, id="old", began=NOW - timedelta(seconds=90))
+    new = open_incident(lost.key, id="new", began=NOW - timedelta(seconds=30))
+    found = lines(lost, other, going_on=[old, new])
+    assert [line.why[0].text for line in found] == [
+        "2 Leases, 1 of them without a holder now: other.",
+        "1 Lease, 1 of them without a holder now: lost.",
+    ]
+
+
 def test_a_lease_that_flaps_while_it_is_held_has_its_own_line():
     held, how = flaps()
     incident = open_incident(held.key, cluster="prod", cause=Cause.FLAPPING)
