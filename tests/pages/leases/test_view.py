@@ -32,7 +32,10 @@ def test_the_list_draws_the_hours_that_nobody_watched(store, operator):
 def test_htmx_gets_the_part_that_a_filter_changes(store, operator):
     response = operator.get("/c/a/leases/?phase=vacant&q=", headers=HTMX)
     html = text_of(response)
-    assert html.lstrip().startswith('<div id="board"')
+    assert html.lstrip().startswith('<span class="row" id="of-view" hx-swap-oob="true"')
+    assert '<div id="board"' in html
+    assert 'href="/c/a/leases/delete/?phase=vacant"' in html
+    assert 'href="/c/a/leases/?phase=vacant&amp;format=json"' in html
     assert "apps/free" in html
     assert str(KEY) not in html
     assert response["HX-Push-Url"] == "/c/a/leases/?phase=vacant"
@@ -43,6 +46,7 @@ def test_going_back_in_history_gets_the_whole_page(store, operator):
     headers = HTMX | {"HX-History-Restore-Request": "true"}
     response = operator.get("/c/a/leases/", headers=headers)
     assert "<!doctype html>" in text_of(response)
+    assert "hx-swap-oob" not in text_of(response)
     assert "HX-Request" in response["Vary"]
 
 
