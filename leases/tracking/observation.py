@@ -273,7 +273,7 @@ def _learn(known: Tracked, lease: Lease, seen: Observation, *, came: bool) -> Tr
         known = known.replace(lags=lags)
     if seen.listed or earlier is None:
         return known
-    if known.observed_at < seen.watched_since:  # nobody watched the whole interval
+    if seen.inferred or known.observed_at < seen.watched_since:  # nobody watched all of it
         return known.replace(renewals_seen=known.renewals_seen + 1)
     intervals, interval = known.intervals, claimed - earlier
     set_meanwhile = seen.live and interval - (seen.now - known.observed_at) > ODD

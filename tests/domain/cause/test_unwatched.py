@@ -242,6 +242,23 @@ async def test_nothing_is_measured_across_a_pause() -> None:
     assert board.store.watched_since == after(71.5)
 
 
+async def test_no_replayed_renewal_is_measured_from_one_before_the_pause() -> None:
+    cluster = Cluster()
+    before = watching(cluster, 60, hosted=True)
+    before.stop()
+    cluster.off()
+    cluster.run(124)
+    cluster.back(124, takers=False)
+    board = Board(cluster, 126.5, earlier=before, hosted=True)
+    for written in cluster.run(126.5):
+        board.tracker.handle(Replayed(Applied(written)))
+    board.connect(listed=False)
+    board.until(127)
+    for index in range(ELECTIONS):
+        assert max(clue_intervals(board, index)) <= 3.0
+    board.stop()
+
+
 def clue_intervals(board: Board, index: int) -> list[float]:
     return samples(board.of(index).intervals)
 
