@@ -28,6 +28,7 @@ from leases.domain.cause.scene import (
 from leases.domain.cause.unwatched import between, happened, is_lost_later
 from leases.domain.change import ChangeType
 from leases.domain.incident import Cause, Confidence, Source
+from leases.domain.phase import CADENCES, SLACK
 from leases.domain.watched_times import BRIEF, Missing
 
 API_GAP = timedelta(seconds=60)  # between two stalls of one trouble
@@ -58,8 +59,9 @@ def outages(left: list[Judged], crowd: Crowd = NO_CROWD) -> list[Group]:
         if found:
             early = _silent_before(gaps[0], found, left)
             taken |= {one.serial for one in early}
+            late = [one for one in found.values() if _was_late(one, gaps[0])]
             there = sorted([*found.values(), *early], key=_lost)
-            groups.append(_off(gaps, there, crowd, early))
+            groups.append(_off(gaps, there, crowd, sorted([*late, *early], key=_lost)))
     mine = sorted((one for one in left if one.verdict.cause in _API), key=_lost)
     for chain in chains([one for one in mine if one.serial not in taken], API_GAP, _at):
         groups.append(_outage(chain, left, taken, crowd))
@@ -196,6 +198,13 @@ def _silent_before(gap: Break, found: Mapping[int, Judged], left: list[Judged]) 
         and one.episode.ended_at is not None
         and one.episode.ended_at <= back + timedelta(seconds=1.5 * one.episode.slowest + 2.0)
     ]
+
+
+def _was_late(one: Judged, gap: Break) -> bool:
+    """Whether it was late already when the time began that nobody watched: see phase.late_after."""
+    slowest = one.episode.slowest
+    late_after = timedelta(seconds=max(CADENCES * slowest, slowest + SLACK))
+    return one.episode.opening in _RAN_OUT and gap.since - one.lost_at > late_after
 
 
 def _shows_nothing_else(verdict: Verdict) -> bool:

@@ -632,7 +632,7 @@ async def test_who_fell_silent_before_a_pause_is_not_its_victim(
 
 
 @pytest.mark.parametrize("anew", [True, False])
-@pytest.mark.parametrize(("index", "silent"), [(2, 54.0), (ELECTIONS + 3, 34.0)])
+@pytest.mark.parametrize(("index", "silent"), [(2, 54.0), (8, 57.0), (ELECTIONS + 3, 34.0)])
 async def test_who_fell_silent_before_a_pause_and_came_back_with_all_is_named_in_it(
     index: int, silent: float, *, anew: bool
 ) -> None:
