@@ -22,7 +22,6 @@ from leases.domain.figures import (
     Held,
     Span,
     severity,
-    span_seconds,
 )
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
@@ -178,8 +177,11 @@ def time_since(
         watched = running_board().feeds[cluster].activity.watched
     lasts = watched.held(since, until, lapses)
     begun = f"since {when(since, now)}"
-    less = [f"{age(lasts.unwatched)} of it not watched"] if lasts.unwatched else []
-    less += [f"{age(lost)} of it expired"] if (lost := span_seconds(lapses)) else []
+    expired = [watched.held(*lapse) for lapse in lapses]
+    unwatched = lasts.unwatched + sum(one.unwatched for one in expired)
+    less = [f"{age(unwatched)} of it not watched"] if unwatched else []
+    if lost := sum(one.watched for one in expired):
+        less.append(f"{age(lost)} of it expired")
     return replace(
         HeldView.of(lasts),
         since=None if ended else round(until.timestamp() - lasts.watched, 3),

@@ -28,3 +28,14 @@ def test_a_term_of_another_day_began_on_a_day_in_its_cell(
     watched.record(Connection(state=ConnectionState.LIVE, since=live_since))
     view = time_since("a", NOW - timedelta(minutes=minutes), NOW, watched=watched)
     assert (view.began, view.note) == (began, note)
+
+
+def test_a_term_says_how_much_of_it_was_expired_before_our_eyes_and_how_much_nobody_watched() -> (
+    None
+):
+    watched = WatchedLately()
+    watched.record(Connection(state=ConnectionState.LIVE, since=NOW - timedelta(minutes=10)))
+    lapse = (NOW - timedelta(minutes=12), NOW - timedelta(minutes=9))
+    view = time_since("a", NOW - timedelta(minutes=15), NOW, watched=watched, lapses=[lapse])
+    assert view.length == "9 m 0 s"
+    assert view.note == "since 00:05:00, 5 m 0 s of it not watched, 1 m 0 s of it expired"
