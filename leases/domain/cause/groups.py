@@ -117,9 +117,10 @@ def one_process(left: list[Judged]) -> list[Group]:
             if len({one.episode.key for one in chain}) > 1:
                 best = min((one.verdict for one in chain), key=surest)
                 more = len({one.episode.key for one in chain}) - 1
-                sentence = f"{best.sentence}; so were {more:,} more of its Leases"
-                if more == 1:
-                    sentence = f"{best.sentence}; so was another of its Leases"
+                others = "another of its Leases was"
+                if more > 1:
+                    others = f"{more:,} more of its Leases were"
+                sentence = f"{best.sentence}; {others} lost with this one"
                 groups.append(Group(tuple(chain), msgspec.structs.replace(best, sentence=sentence)))
     return groups
 

@@ -601,6 +601,20 @@ def test_a_write_through_a_form_is_told_as_one() -> None:
     assert incident.sentence == "default/controller was released here, through a form, at 12:00:04"
 
 
+def test_an_edit_through_a_form_says_what_was_edited() -> None:
+    first = lease(OLD)
+    for fields, said in (
+        ({"annotations": {"a": "b"}}, "annotations of default/controller were"),
+        (
+            {"duration": 40},
+            "leaseDurationSeconds of default/controller was",
+        ),
+    ):
+        edited = lease(OLD, version=2, **fields)
+        (incident,) = _incidents(_book(_written(_clues(first, (4, edited)), "leaseboard", 0)))
+        assert incident.sentence.startswith(f"{said} edited here, through a form, at 12:00:04")
+
+
 @pytest.mark.parametrize(
     ("number", "text"),
     [(0, "0 elections"), (1, "1 election"), (2, "2 elections"), (1000, "1,000 elections")],

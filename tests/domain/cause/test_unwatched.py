@@ -499,7 +499,7 @@ async def test_a_process_that_dies_with_all_its_leases_is_one_incident() -> None
     (incident,) = board.incidents
     assert incident.cause is Cause.CRASH
     assert len(incident.leases) == ELECTIONS
-    assert incident.sentence.endswith("; so were 11 more of its Leases")
+    assert incident.sentence.endswith("; 11 more of its Leases were lost with this one")
 
 
 def flapping_board() -> Board:

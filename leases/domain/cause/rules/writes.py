@@ -68,7 +68,9 @@ def _here(scene: Scene) -> Verdict:
     if change.change is ChangeType.RELEASED:
         what = f"{scene.lease} was released"
     elif change.change is ChangeType.RECONFIGURED:
-        what = f"{', '.join(change.fields) or 'the configuration'} of {scene.lease} was edited"
+        many = len(change.fields) > 1 or "labels" in change.fields or "annotations" in change.fields
+        fields = ", ".join(change.fields) or "the configuration"
+        what = f"{fields} of {scene.lease} {'were' if many else 'was'} edited"
     else:
         what = f"{scene.lease} was handed to {change.holder}"
     sentence = f"{what} here, through a form, at {clock(change.at)}"
