@@ -201,7 +201,7 @@ class AdminForm(forms.Form):
             field = self._field_of(cause.field)
             if field is None:
                 unplaced.append(f"{cause.field}: {cause.message}" if cause.field else cause.message)
-            else:
+            elif cause.message not in self.errors.get(field, ()):
                 self.add_error(field, cause.message)
         if error.causes and not unplaced:
             return ""

@@ -90,7 +90,8 @@ def test_no_error_no_summary():
 
 def test_causes_of_the_server_land_on_their_fields_and_the_rest_in_a_sentence():
     form = ExampleForm({"duration_seconds": "0"})
-    assert form.place(refusal(("spec.leaseDurationSeconds", "must be greater than 0"))) == ""
+    twice = [("spec.leaseDurationSeconds", "must be greater than 0")] * 2
+    assert form.place(refusal(*twice)) == ""
     assert form.errors["duration_seconds"] == ["must be greater than 0"]
     elsewhere = ExampleForm({})
     said = elsewhere.place(refusal(("metadata.finalizers", "name not qualified")))
