@@ -25,6 +25,7 @@ from leases.domain.incident import Incident
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.steady_clock import plus
+from leases.domain.watched_times import BRIEF
 from leases.history import find_changes
 from leases.history.audit_trail import (
     AuditFilter,
@@ -56,7 +57,9 @@ class WrittenBy(msgspec.Struct, frozen=True):
 
 
 class ChangeLine(msgspec.Struct, frozen=True, kw_only=True):
-    """`window` says when an inferred change may have happened; `icon` is a symbol of the sprite."""
+    """`window` says when a change may have happened that was inferred, or that it was seen later;
+    `icon` is a symbol of the sprite.
+    """
 
     change: Change
     shown: ShownName
@@ -284,9 +287,10 @@ def unwatched_before(change: Change) -> float:
 
 
 def _window(change: Change, now: datetime) -> str:
-    """When an inferred change may have happened."""
+    """When an inferred change may have happened, or when one was seen that came after a break."""
     if not change.inferred:
-        return ""
+        late = change.observed_at - change.at > BRIEF
+        return f"seen later, at {when(change.observed_at, now)}" if late else ""
     if change.inferred_since is None:
         return f"inferred at {when(change.observed_at, now)}"
     since, until = when(change.inferred_since, now), when(change.observed_at, now)

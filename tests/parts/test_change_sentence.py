@@ -188,6 +188,14 @@ def test_an_inferred_change_shows_its_window():
     assert line.window == "inferred: between 11:59:23 and 12:04:23"
 
 
+def test_a_change_that_came_after_a_break_says_when_it_was_seen():
+    earlier, brief = timedelta(seconds=30), timedelta(seconds=1)
+    line = change_line(a_change(ChangeType.TAKEN_OVER, at=NOW - earlier, observed_at=NOW), NOW)
+    assert line.window == "seen later, at 12:04:23"
+    line = change_line(a_change(ChangeType.TAKEN_OVER, at=NOW - brief, observed_at=NOW), NOW)
+    assert line.window == ""
+
+
 def test_the_two_holders_of_a_change_differ_in_hue():
     """As on the Timeline: of two neighbours, the newer one has the hue of the other pages."""
     new = holder_view("cp-1")
