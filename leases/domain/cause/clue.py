@@ -65,12 +65,12 @@ _CLEANED_UP = (Kind.HEARTBEAT, Kind.IDENTITY)
 
 
 class Put(msgspec.Struct, frozen=True, gc=False):
-    """A person wrote a holder into a Lease, or made a Lease that has one."""
+    """A person wrote a holder into a Lease, made a Lease that has one, or renewed it by hand."""
 
     writer: str
     holder: str
     at: datetime
-    created: bool
+    by: ChangeType
 
 
 class DurationEdit(msgspec.Struct, frozen=True, gc=False):
@@ -560,9 +560,8 @@ class UsualWriters:
         if edited or not holder or change.change not in _HOLDS:
             return
         if not change.inferred and _is_of_a_person(writer):
-            created = change.change is ChangeType.CREATED
             key = ObjectName(change.namespace, change.name)
-            remember(self._put, key, Put(writer, holder, change.at, created))
+            remember(self._put, key, Put(writer, holder, change.at, change.change))
 
 
 def remember(known: dict[ObjectName, V], key: ObjectName, value: V) -> None:

@@ -353,6 +353,23 @@ def test_a_holder_that_a_person_wrote_and_nobody_renewed_did_not_stop_renewing()
     assert incident.cause is Cause.CRASH
 
 
+@pytest.mark.parametrize(("acquired", "field"), [(1, "renewTime"), (40, "acquireTime")])
+def test_a_person_who_renews_by_hand_did_not_write_the_holder(acquired: int, field: str) -> None:
+    first = lease("demo", renewed=1, acquired=1, version=2)
+    again = lease("demo", renewed=40, acquired=acquired, version=3)
+    made = _made(first, (30, None), (40, again), (70, None))
+    assert [one.change.change for one in made[1::2]] == ["expired", "expired"]
+    told = _incidents(_book(_written(made, "kubectl-patch", 2)), 200)
+    (incident,) = [one for one in told if made[3].member in one.members]
+    assert (incident.cause, incident.confidence) == (Cause.BY_HAND, Confidence.CERTAIN)
+    assert incident.sentence == (
+        "kubectl-patch renewed default/controller for demo at 12:00:40; "
+        "nobody renewed it, so it ran out at 12:00:55"
+    )
+    (fact,) = incident.evidence
+    assert fact.sentence == f"managedFields name kubectl-patch as the writer of {field}"
+
+
 @pytest.mark.parametrize("anew", [True, False])
 def test_an_edit_of_what_a_person_wrote_is_no_renewal(*, anew: bool) -> None:
     """Neither is a start: what was written is known from history then."""

@@ -106,19 +106,26 @@ def _ran_out_by_edit(scene: Scene) -> Verdict | None:
     return Verdict(Cause.BY_HAND, Confidence.CERTAIN, sentence, facts, edit.writer)
 
 
+_WROTE = {
+    ChangeType.CREATED: ("created", "created for", "holderIdentity"),
+    ChangeType.RECOVERED: ("renewed", "renewed for", "renewTime"),
+    ChangeType.RESTARTED: ("renewed", "renewed for", "acquireTime"),
+}
+
+
 def _unrenewed(scene: Scene, put: Put) -> Verdict:
-    """A person wrote the holder, and nobody renewed it: nothing stopped."""
+    """A person wrote the holder, or renewed by hand, and nobody renewed it: nothing stopped."""
     episode, writer = scene.episode, put.writer
     then = "it ran out" if episode.opening is ChangeType.EXPIRED else "it was lost"
+    did, was, field = _WROTE.get(put.by, ("", "handed to", "holderIdentity"))
     if writer == FORM_WRITER:
-        did = "created for" if put.created else "handed to"
-        wrote = f"{scene.lease} was {did} {put.holder} here, through a form,"
-    elif put.created:
-        wrote = f"{writer} created {scene.lease} for {put.holder}"
+        wrote = f"{scene.lease} was {was} {put.holder} here, through a form,"
+    elif did:
+        wrote = f"{writer} {did} {scene.lease} for {put.holder}"
     else:
         wrote = f"{writer} wrote {put.holder} as the holder of {scene.lease}"
     sentence = f"{wrote} at {clock(put.at)}; nobody renewed it, so {then} at {clock(episode.at)}"
-    fact = seen(Source.LEASES, f"managedFields name {writer} as the writer of holderIdentity")
+    fact = seen(Source.LEASES, f"managedFields name {writer} as the writer of {field}")
     return Verdict(Cause.BY_HAND, Confidence.CERTAIN, sentence, (fact,), writer)
 
 
