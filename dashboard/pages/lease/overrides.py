@@ -29,7 +29,12 @@ MAY, MUST_NOT = "true", "false"
 
 def _choice(label: str, choices: Iterable[tuple[str, str]], *, needed: bool) -> forms.ChoiceField:
     select = forms.Select(attrs={"class": "select"})
-    return forms.ChoiceField(label=label, required=needed, widget=select, choices=list(choices))
+    choices = list(choices)
+    wrong = f"Nothing was changed. {label} is one of: {', '.join(word for _, word in choices)}."
+    return forms.ChoiceField(
+        label=label, required=needed, widget=select, choices=choices,
+        error_messages={"required": wrong, "invalid_choice": wrong},
+    )  # fmt: skip
 
 
 class LeaseKindForm(forms.Form):
@@ -78,7 +83,7 @@ async def _override(
             said = store(tracked, form.cleaned_data, cast("User", request.user))
             messages.success(request, f"{key} {said}.")
         else:
-            messages.error(request, next(iter(form.errors.values())).as_text())
+            messages.error(request, str(next(iter(form.errors.values()))[0]))
         return redirect("lease", cluster, key.namespace, key.name)
 
     answered = await sync_to_async(answer)()

@@ -66,7 +66,7 @@ def test_users_without_the_right_neither_see_the_form_nor_send_it(
 
 def test_an_unknown_kind_is_refused(followed: Runtime, admin: Client):
     page = admin.post(f"{PAGE}kind/", {"kind": "leader"}, follow=True).content.decode()
-    assert "leader is not one of the available choices" in page
+    assert "Nothing was changed. Kind is one of: as the rules decide, election, " in page
     assert kind(followed)[0] is Kind.ELECTION
 
 
