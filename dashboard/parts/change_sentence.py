@@ -18,7 +18,7 @@ from dashboard.parts.formatting import age, counted, gap_length, listed, shorten
 from dashboard.parts.incident_line import ChangeCause, change_cause, visible, written_by_hand
 from dashboard.parts.lease_row import lease_url
 from dashboard.parts.names import HolderView, ShownName, beside, holder_view, shown_name
-from leases.domain.cause.clue import FORM_WRITER
+from leases.domain.cause.clue import FORM_WRITER, is_human_writer
 from leases.domain.change import Change, ChangeType, UnreadableChange, identity
 from leases.domain.figures import LONG_GAP_SECONDS
 from leases.domain.incident import Incident
@@ -203,6 +203,7 @@ _SAME_HOST = {
     "the one before was replaced while it still held",
 }
 _EDITED = "An edit of {what} made {name} count as held by {holder} again"
+_BY_HAND = "{name} recovered: somebody renewed it for {holder}"
 _HEARTBEAT = {
     ChangeType.EXPIRED: "Heartbeat of {name} expired",
     ChangeType.RECOVERED: "Heartbeat of {name} recovered",
@@ -229,6 +230,8 @@ def _sentence_of(change: Change, names: dict[str, Part], *, here: bool) -> str:
         return _HERE[word]
     if word is ChangeType.RECOVERED and change.fields:
         return _EDITED
+    if word is ChangeType.RECOVERED and is_human_writer(change.writer or ""):
+        return _BY_HAND
     if heartbeat and word in _HEARTBEAT:
         return _HEARTBEAT[word]
     same_host = word in _SAME_HOST and names["holder"].text == names["previous"].text
