@@ -195,6 +195,7 @@ _HERE = {  # by a form of ours: the holder of before did not do it
     ChangeType.ACQUIRED: "{name} was handed to {holder} here",
     ChangeType.TAKEN_OVER: "{name} was handed to {holder} here; last held by {previous}",
     ChangeType.REPLACED: "{name} was handed to {holder} here, while {previous} still held it",
+    ChangeType.RECOVERED: "{name} recovered: renewed here for {holder}",
     ChangeType.RECONFIGURED: "{name} was edited here: {what}",
 }
 _SAME_HOST = {
@@ -226,10 +227,10 @@ def _sentence_of(change: Change, names: dict[str, Part], *, here: bool) -> str:
         held = change.previous_holder is not None
         gone = f"{{name}} was deleted{where}; "
         return gone + ("last held by {previous}" if held else "nobody held it")
-    if here and word in _HERE:
-        return _HERE[word]
     if word is ChangeType.RECOVERED and change.fields:
         return _EDITED
+    if here and word in _HERE:
+        return _HERE[word]
     if word is ChangeType.RECOVERED and is_human_writer(change.writer or ""):
         return _BY_HAND
     if heartbeat and word in _HEARTBEAT:

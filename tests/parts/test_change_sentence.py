@@ -143,6 +143,11 @@ def test_a_lock_that_was_free_for_long_is_no_trouble(kind, long):
         ),
         (
             ChangeType.RECOVERED,
+            {"holder": "cp-1", "gap_seconds": 3.0, "writer": "leaseboard"},
+            "kube-scheduler recovered: renewed here for cp-1 after 3.0 s without a holder.",
+        ),
+        (
+            ChangeType.RECOVERED,
             {"holder": "cp-1", "gap_seconds": 3.0, "fields": ("leaseDurationSeconds",)},
             (
                 "An edit of leaseDurationSeconds made kube-scheduler count as held by cp-1 again "

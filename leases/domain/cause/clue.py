@@ -549,7 +549,7 @@ class UsualWriters:
             self._edited.pop(key, None)
         if change.change in _HOLDS:
             self._put.pop(key, None)
-            if clue.renewals_seen < OFTEN:
+            if clue.renewals_seen < OFTEN or foreign_writer(clue) is not None:
                 self.recall(change)
         return clue
 

@@ -354,12 +354,20 @@ def test_a_holder_that_a_person_wrote_and_nobody_renewed_did_not_stop_renewing()
 
 
 @pytest.mark.parametrize(("acquired", "field"), [(1, "renewTime"), (40, "acquireTime")])
-def test_a_person_who_renews_by_hand_did_not_write_the_holder(acquired: int, field: str) -> None:
+@pytest.mark.parametrize("renewals", [0, 6])
+def test_a_person_who_renews_by_hand_did_not_write_the_holder(
+    acquired: int, field: str, renewals: int
+) -> None:
+    """However often its holder had renewed before."""
     first = lease("demo", renewed=1, acquired=1, version=2)
-    again = lease("demo", renewed=40, acquired=acquired, version=3)
-    made = _made(first, (30, None), (40, again), (70, None))
+    often = [
+        (second, lease("demo", renewed=second, acquired=1, version=second + 1))
+        for second in range(2, 2 + renewals)
+    ]
+    again = lease("demo", renewed=40, acquired=acquired, version=100)
+    made = _made(first, *often, (30, None), (40, again), (70, None))
     assert [one.change.change for one in made[1::2]] == ["expired", "expired"]
-    told = _incidents(_book(_written(made, "kubectl-patch", 2)), 200)
+    told = _incidents(_book(_written(_written(made, "app", 0), "kubectl-patch", 2)), 200)
     (incident,) = [one for one in told if made[3].member in one.members]
     assert (incident.cause, incident.confidence) == (Cause.BY_HAND, Confidence.CERTAIN)
     assert incident.sentence == (
