@@ -140,6 +140,11 @@ def holder_page(cluster: str, host: str) -> str:
     return reverse("holder", args=[cluster, holder_in_path(host)])
 
 
+def all_clusters_url() -> str:
+    """The page of all clusters, also for people who start with another one."""
+    return f"{reverse('home')}?all"
+
+
 def _url(page: str, cluster: str, query: dict[str, str]) -> str:
     kept = urlencode({name: value for name, value in query.items() if value})
     path = reverse(page, args=[cluster])
