@@ -232,8 +232,10 @@ def saved_view(request: HttpRequest, number: int) -> HttpResponseBase:
     if view is None:
         raise _not_known("There is no such saved view, or it is not shared with you any more.")
     if problem := problem_of(view, request.user, clock.now()):
-        told = f"The saved view {view.name!r} cannot be opened. It was: {says(view)}. {problem}"
-        raise _not_known(f"{told} It is kept.")
+        told = (
+            f"The saved view {view.name!r} ({says(view)}) is kept, but cannot be opened: {problem}"
+        )
+        raise _not_known(told, "This view cannot be opened")
     return redirect(page_url(view))
 
 
@@ -288,8 +290,8 @@ def start_view(request: HttpRequest) -> HttpResponse:
     return _back(request, f"You start with {view.name!r}." if view else "You start with no view.")
 
 
-def _not_known(text: str) -> NotKnown:
-    return NotKnown(text, reverse("saved_views"), "Saved views")
+def _not_known(text: str, title: str = "") -> NotKnown:
+    return NotKnown(text, reverse("saved_views"), "Saved views", title)
 
 
 def _back(request: HttpRequest, told: str) -> HttpResponse:

@@ -130,9 +130,9 @@ def holder_url(
 class NotKnown(Http404):
     """What is not there, and a link to where more is known."""
 
-    def __init__(self, text: str, url: str, label: str) -> None:
+    def __init__(self, text: str, url: str, label: str, title: str = "") -> None:
         super().__init__(text)
-        self.url, self.label = url, label
+        self.url, self.label, self.title = url, label, title
 
 
 def holder_page(cluster: str, host: str) -> str:

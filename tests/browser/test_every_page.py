@@ -177,10 +177,10 @@ def make_token_by_form(context: BrowserContext, server: Server) -> None:
 
 def save_view_by_form(context: BrowserContext, server: Server) -> None:
     """The first saved view."""
-    url = f"{server.url}/views/new/?from=/c/embedded/leases/%3Fphase%3Dheld"
-    typed = form_of(context.request.get(url, timeout=60_000).text()) | {"name": "held"}
-    to = f"{server.url}/views/new/"
-    assert context.request.post(to, form=dict(typed), timeout=60_000).url.endswith("/views/")
+    url = f"{server.url}/views/new/"
+    typed = form_of(context.request.get(url, timeout=60_000).text())
+    typed |= {"name": "held", "address": "/c/embedded/leases/?phase=held"}
+    assert context.request.post(url, form=dict(typed), timeout=60_000).url.endswith("/views/")
 
 
 def make_receiver_by_form(context: BrowserContext, server: Server) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import time
 from datetime import UTC, datetime
 from urllib.parse import quote
 
@@ -12,6 +13,7 @@ from django.test import Client
 from django.urls import reverse
 
 from dashboard.pages import saved_views
+from leases.history.database import reach
 from leases.models import Person, SavedView
 from tests.pages.conftest import HTMX, text_of
 from tests.support.board import browser_of, member
@@ -144,9 +146,9 @@ def test_a_view_that_cannot_be_opened_says_what_it_was_and_is_kept(
     view = a_view(olga, **changed)
     answer = operator.get(f"/views/{view.pk}/")
     assert answer.status_code == 404
+    assert "The saved view 'mine' (" in said(answer)
+    assert ") is kept, but cannot be opened: " in said(answer)
     assert sentence in said(answer)
-    assert "It was: " in said(answer)
-    assert "It is kept." in said(answer)
     assert sentence in said(operator.get("/views/"))
     item = operator.get("/views/?format=json").json()["items"][0]
     assert sentence in item["problem"]
@@ -250,3 +252,17 @@ def test_search_finds_own_and_shared_views(olga, operator):
     assert items[0]["url"] == f"http://testserver/views/{own.pk}/"
     found = operator.get("/search/?q=all+clusters&format=json").json()["items"]
     assert found[0]["url"] == "http://testserver/?all"
+
+
+def test_the_key_of_a_wall_is_not_saved(olga, operator):
+    save(operator, "/c/a/wall/?kind=lock&key=secret")
+    assert SavedView.objects.get().query == "kind=lock"
+
+
+def test_without_the_database_a_person_starts_with_all_clusters(olga, operator, monkeypatch):
+    start(operator, a_view(olga))
+    assert operator.get("/").status_code == 302
+    monkeypatch.setattr(reach, "_failed", ("gone", time.monotonic()))
+    assert "<h1>Clusters</h1>" in text_of(operator.get("/"))
+    found = operator.get("/search/?q=mine&format=json").json()["items"]
+    assert not [one for one in found if one["group"] == "view"]
