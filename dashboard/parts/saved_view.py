@@ -6,7 +6,7 @@ It names a page by its URL's name and a cluster, so that it outlives a change of
 from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Any, TypeVar
-from urllib.parse import unquote, urlencode, urlsplit
+from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
 from django.core.exceptions import SuspiciousOperation
 from django.db.models import BooleanField, Case, Q, QuerySet, When
@@ -55,7 +55,7 @@ def read_address(address: str, *, host: str, user: Any, now: datetime) -> SavedV
     """The view of a page's address, without name and owner. Raises NotSaved."""
     try:
         parts = urlsplit(address.strip())
-        query = QueryDict(parts.query)
+        query = QueryDict(parts.query, mutable=True)
     except (ValueError, SuspiciousOperation) as error:
         raise NotSaved("This address cannot be read. Copy that of a page of this board.") from error
     if parts.scheme not in ("", "http", "https") or parts.netloc not in ("", host):
@@ -89,7 +89,7 @@ def problem_of(view: SavedView, user: Any, now: datetime) -> str:
     listed = List.declared.get(view.page)
     if not user.has_perm(listed.permission if listed else VIEW):
         return "You may not read this page. Ask an admin."
-    query = QueryDict(view.query)
+    query = QueryDict(view.query, mutable=True)
     try:
         FILTERS[view.page].read(query, now)
     except BadFilter as refused:
@@ -130,12 +130,8 @@ def wall_url(view: SavedView) -> str:
 
 def words_of(view: SavedView) -> list[str]:
     """Its filter, a parameter and its value each."""
-    query = QueryDict(view.query)
-    return [
-        f"{name}: {shortened(for_input(str(value)), MAX_SHOWN)}"
-        for name in query
-        for value in query.getlist(name)
-    ]
+    pairs = parse_qsl(view.query)
+    return [f"{name}: {shortened(for_input(value), MAX_SHOWN)}" for name, value in pairs]
 
 
 def says(view: SavedView) -> str:
