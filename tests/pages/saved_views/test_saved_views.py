@@ -49,6 +49,8 @@ def said(answer) -> str:
     [
         "/?q=a",
         "/c/a/leases/?phase=held",
+        "/c/a/leases/?at=2026-11-20",
+        "/audit/?user=ada",
         "/c/a/timeline/?kind=election",
         "/c/a/history/?range=1h",
         "/c/a/history/stretch/?range=1h",
