@@ -43,7 +43,10 @@ class NotSaved(ValueError):
 
 
 def title_of(page: str) -> str:
-    return TITLES.get(page) or page.replace("_", " ").capitalize()
+    """Pages whose name ends with `_all` are of all clusters."""
+    name = page.removesuffix("_all")
+    title = TITLES.get(name) or name.replace("_", " ").capitalize()
+    return title if name == page else f"{title} of all clusters"
 
 
 def is_saved(page: str | None) -> bool:

@@ -13,6 +13,7 @@ from django.test import Client
 from django.urls import reverse
 
 from dashboard.pages import saved_views
+from dashboard.parts.saved_view import title_of
 from leases.history.database import reach
 from leases.models import Person, SavedView
 from tests.pages.conftest import HTMX, text_of
@@ -155,6 +156,12 @@ def test_a_view_that_cannot_be_opened_says_what_it_was_and_is_kept(
     item = operator.get("/views/?format=json").json()["items"][0]
     assert sentence in item["problem"]
     assert SavedView.objects.filter(pk=view.pk).exists()
+
+
+def test_a_page_is_called_by_its_name():
+    named = {"home": "All clusters", "near_misses": "Near misses"}
+    named["history_all"] = "History of all clusters"
+    assert {page: title_of(page) for page in named} == named
 
 
 def test_others_see_what_is_shared_and_nothing_else(olga, operator, admin):
