@@ -275,3 +275,11 @@ def test_without_the_database_a_person_starts_with_all_clusters(olga, operator, 
     assert "<h1>Clusters</h1>" in text_of(operator.get("/"))
     found = operator.get("/search/?q=mine&format=json").json()["items"]
     assert not [one for one in found if one["group"] == "view"]
+
+
+def test_a_nul_in_a_holder_is_kept(olga, operator):
+    save(operator, "/c/a/history/?holder=a%00b")
+    view = SavedView.objects.get()
+    assert operator.get(f"/views/{view.pk}/")["Location"] == "/c/a/history/?holder=a%00b"
+    assert "holder: a\N{SYMBOL FOR NULL}b" in said(operator.get("/views/"))
+    assert save(operator, "/c/a/leases/?q=a%00b", "other").status_code == 422
