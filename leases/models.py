@@ -10,6 +10,7 @@ from leases.tables.admin import (
     Deletion,
     KindOverride,
     Person,
+    SavedView,
     SecurityRecord,
     SignInLink,
     VacancyMark,
@@ -34,8 +35,8 @@ __all__ = [
     "Acknowledgement", "ApiToken", "Badge", "ChangeRecord", "Deletion", "Edit", "IncidentNote",
     "IncidentRecord", "KindOverride", "LeaseRecord", "NearMissCount", "Notification", "Person",
     "QuietTime", "Receiver", "RefusedRow", "ReliabilityObjective", "ReliabilityProgress",
-    "ReliabilityRecord", "SecurityRecord", "SignInLink", "TrustedClock", "VacancyMark",
-    "WallLink", "WatchRecord", "WatchSpan",
+    "ReliabilityRecord", "SavedView", "SecurityRecord", "SignInLink", "TrustedClock",
+    "VacancyMark", "WallLink", "WatchRecord", "WatchSpan",
 ]  # fmt: skip
 
 # Values of `leases.domain.change.ChangeType`, for two of the indexes.

@@ -36,6 +36,7 @@ EVERYTHING: Chosen = {
     "pages/delete/test_delete_one.py": FORMS,
     "pages/edit/test_odd_holders.py": ("released",),
     "pages/edit/test_view.py": FORMS,
+    "pages/saved_views/test_saved_views.py": (),
     "pages/search/test_search.py": ("deleted_lease",),
     "pages/timeline/test_changed.py": (),
     "serving/requests/test_slow_history.py": (),

@@ -13,7 +13,7 @@ from django.core.exceptions import BadRequest, PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponseBase
 from django_htmx.middleware import HtmxDetails
 
-from dashboard.access.api_tokens import NO_TOKEN, challenge, is_program
+from dashboard.access.api_tokens import NO_TOKEN, TokenPerson, challenge, is_program
 from dashboard.access.drawing_gate import drawing_gate
 from dashboard.access.links import PARAMETER, open_link
 from dashboard.access.roles import EDIT, VIEW
@@ -139,6 +139,22 @@ def right_required(
             if not request.user.has_perm(permission):
                 raise PermissionDenied(f"{request.user} may not {what}. Ask an admin.")
             return view(request, *args, **kwargs)
+
+        return guarded
+
+    return guard
+
+
+def person_required(what: str) -> Callable[[Wrapped], Wrapped]:
+    """For people who may read; a program with a token is told `what` people do."""
+
+    def guard(view: Wrapped) -> Wrapped:
+        @wraps(view)
+        def guarded(request: HttpRequest, **given: int) -> HttpResponseBase:
+            refusal = check_view(request)
+            if refusal is None and isinstance(request.user, TokenPerson):
+                raise PermissionDenied(f"{what} are managed by people: sign in.")
+            return refusal or view(request, **given)
 
         return guarded
 

@@ -14,7 +14,7 @@ from dashboard.access.guards import ClusterRequest
 from dashboard.access.roles import VIEW
 from dashboard.lists import responses
 from dashboard.lists.controls import ListLinks
-from dashboard.lists.url_parameters import BadFilter, UrlState
+from dashboard.lists.url_parameters import FILTERS, BadFilter, UrlState
 from leases.history.export import csv_cell
 
 R = TypeVar("R")
@@ -64,6 +64,7 @@ class List(Generic[W, R]):
     def __init_subclass__(cls) -> None:
         if hasattr(cls, "name"):
             List.declared[cls.name] = cls
+            FILTERS[cls.name] = cls.reads
 
     def __init__(self, request: ClusterRequest) -> None:
         self.request, self.now, self.wanted = request, clock.now(), self.reads()

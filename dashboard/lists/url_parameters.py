@@ -354,6 +354,10 @@ class UrlState:
         return {one.name: typed(query, one.name) for one in cls.PARAMETERS.values()}
 
 
+# What the URL of a page says, by the name of the URL. A List enters its own.
+FILTERS: dict[str, type[UrlState]] = {}
+
+
 class ListFilter(UrlState, msgspec.Struct, frozen=True, kw_only=True):
     sort: str = ""  # a column, with `-` in front to reverse the order
     page: int = 1

@@ -1,19 +1,15 @@
 """API tokens: a person makes and revokes own ones; an admin sees all."""
 
-from collections.abc import Callable
-from functools import wraps
 from typing import Any, cast
 
 from django import forms
 from django.contrib.auth.models import User
-from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
-from django.http import Http404, HttpRequest, HttpResponseBase
+from django.http import Http404, HttpResponseBase
 
 from dashboard import clock
 from dashboard.access import api_tokens
-from dashboard.access.api_tokens import TokenPerson
-from dashboard.access.guards import check_view
+from dashboard.access.guards import person_required
 from dashboard.access.roles import API_TOKENS
 from dashboard.access.security_log import SecurityEvent
 from dashboard.board import running_board
@@ -70,23 +66,12 @@ _REASONS = {
 }
 
 
-def _by_a_person(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
-    @wraps(view)
-    def guarded(request: HttpRequest, **given: int) -> HttpResponseBase:
-        refusal = check_view(request)
-        if refusal is None and isinstance(request.user, TokenPerson):
-            raise PermissionDenied("API tokens are managed by people: sign in.")
-        return refusal or view(request, **given)
-
-    return guarded
-
-
 class ApiTokens(MadeByPeople[ApiToken, ApiTokenForm]):
     """Tokens of programs: everybody sees the own ones, an admin all."""
 
     model, route, called = ApiToken, "api_tokens", "token"
     templates = ("api_tokens/index.html", "api_tokens/revoke.html")
-    guard = staticmethod(_by_a_person)
+    guard = staticmethod(person_required("API tokens"))
     made, revoked = SecurityEvent.TOKEN_CREATED, SecurityEvent.TOKEN_REVOKED
 
     def form(self, data: Any) -> ApiTokenForm:

@@ -9,17 +9,20 @@ from typing import Any, Self, cast
 from weakref import WeakKeyDictionary
 
 import msgspec
+from django.contrib import messages
 from django.http import HttpRequest, HttpResponseBase, QueryDict
 from django.shortcuts import redirect
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
+from dashboard import clock
 from dashboard.access.drawing_gate import drawing_gate
 from dashboard.access.guards import ClusterRequest, check_view
 from dashboard.board import running_board
 from dashboard.charts.bars import Span, Sparkline, sparkline, unwatched_hours
 from dashboard.feed import ClusterFeed
+from dashboard.lists.controls import ListLinks
 from dashboard.lists.declaration import FoundRows, List
 from dashboard.lists.url_parameters import (
     LARGEST_PAGE,
@@ -47,6 +50,8 @@ from dashboard.parts.key_figures import (
     unexcused,
     unread,
 )
+from dashboard.parts.page_links import all_clusters_url
+from dashboard.parts.saved_view import page_url, problem_of, start_of
 from leases.domain.incident import Incident
 from leases.domain.kind import Kind
 from leases.domain.phase import Phase
@@ -416,6 +421,14 @@ class FleetFilter(UrlState, msgspec.Struct, frozen=True, kw_only=True):
         return named and all(feed.labels.get(key) == value for key, value in self.labels)
 
 
+class FleetLinks(ListLinks):
+    """None is the bare `/`, which may lead to the view that somebody starts with."""
+
+    def url(self, **changes: Any) -> str:
+        url = super().url(**changes)
+        return url if "?" in url else all_clusters_url()
+
+
 class Fleet(List[FleetFilter, FleetRow]):
     """All clusters, the worst first."""
 
@@ -430,6 +443,13 @@ class Fleet(List[FleetFilter, FleetRow]):
         rows.sort(key=worst_first)
         places = {value: place for place, value in enumerate(dict.fromkeys(map(self._group, rows)))}
         return self.cut(sorted(rows, key=lambda row: places[self._group(row)]))
+
+    @property
+    def links(self) -> FleetLinks:
+        return FleetLinks(self.request.path, self.wanted)
+
+    def query(self) -> str:
+        return self.links.url(page=self.wanted.page).partition("?")[2]
 
     def _group(self, row: FleetRow) -> str:
         """The value of the label that groups; "" for a cluster without it, and without groups."""
@@ -466,7 +486,7 @@ class Fleet(List[FleetFilter, FleetRow]):
                 for key, values in _values_of_labels().items()
             ],
             "filtered": bool(self.wanted.pairs()),
-            "clear_url": self.links.path,
+            "clear_url": all_clusters_url(),
             "here_url": self.links.url(page=self.wanted.page),
             "json_url": self.links.url_as("json"),
             "live_url": LIVE_URL,
@@ -492,10 +512,17 @@ def _drawn_rows(rows: Iterable[FleetRow], *, folded: bool) -> dict[str, Any]:
 
 @require_safe
 def home(request: HttpRequest) -> HttpResponseBase:
-    """All clusters. Where there is one alone, people are led to it."""
+    """All clusters. Without a query, people are led to the view that they start with; where there
+    is one cluster alone, to that.
+    """
     refusal = check_view(request)
     if refusal is not None:  # a stranger does not learn its name
         return refusal
+    asks_nothing = not request.GET and "HX-Request" not in request.headers
+    if asks_nothing and (start := start_of(request.user)) is not None:
+        if not (problem := problem_of(start, request.user, clock.now())):
+            return redirect(page_url(start))
+        messages.warning(request, f"You start with {start.name!r}, but: {problem}")
     clusters = running_board().clusters
     if len(clusters) == 1 and request.GET.get("format") != "json":
         return redirect("overview", cluster=next(iter(clusters)))

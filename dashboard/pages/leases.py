@@ -21,6 +21,7 @@ from dashboard.board import running_board
 from dashboard.feed import Flappers
 from dashboard.lists.declaration import FoundRows, List
 from dashboard.lists.url_parameters import (
+    FILTERS,
     BadFilter,
     Parameter,
     passed,
@@ -410,6 +411,9 @@ class PresentLeases(List[lease_filter.LeaseFilter, Tracked]):
     def _board(self, found: FoundRows[Tracked]) -> dict[str, Any]:
         store = self.request.cluster.store
         return board(self.links, found.more, store.namespaces(), known=store.known)
+
+
+FILTERS["leases"] = PastLeaseFilter  # the page has both
 
 
 @require_safe

@@ -24,7 +24,14 @@ from dashboard.access.guards import ClusterRequest, viewer_required
 from dashboard.board import running_board
 from dashboard.feed import ClusterFeed, Failed, log_failure
 from dashboard.lists import responses
-from dashboard.lists.url_parameters import BadFilter, number, one_of
+from dashboard.lists.url_parameters import (
+    FILTERS,
+    BadFilter,
+    Parameter,
+    UrlState,
+    number,
+    one_of,
+)
 from dashboard.parts.formatting import age
 from dashboard.parts.node_summary import group_lines, nodes_view
 from dashboard.watched_cluster import Grouping, NodeBook, node_threads
@@ -188,6 +195,16 @@ class NodeGrid:
 
 
 GROUPINGS: tuple[Grouping, ...] = get_args(Grouping)
+
+
+class NodesFilter(UrlState, msgspec.Struct, frozen=True):
+    """`group` is "" for the usual grouping of the cluster."""
+
+    PARAMETERS = {"group": Parameter("group", one_of, GROUPINGS)}
+    group: str = ""
+
+
+FILTERS["nodes"] = NodesFilter
 MAX_CELLS = 256
 SHARED = {"zone": "nodes zones", "pool": "nodes pools", "none": "nodes"}
 
@@ -247,8 +264,7 @@ def _renewed(one: Tracked | None, now: datetime) -> str:
 
 def _grouping(request: ClusterRequest, hub: ClusterFeed) -> Grouping:
     """Read `?group=`. Raises BadFilter."""
-    usual = _usual_grouping(hub)
-    wanted = one_of(request.GET, "group", GROUPINGS, usual)
+    wanted = NodesFilter.read(request.GET).group or _usual_grouping(hub)
     return next(by for by in GROUPINGS if by == wanted)
 
 

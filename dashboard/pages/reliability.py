@@ -20,6 +20,7 @@ from dashboard.charts.bars import DayBars, day_bars
 from dashboard.lists import responses
 from dashboard.lists.controls import ListLinks
 from dashboard.lists.url_parameters import (
+    FILTERS,
     LIMIT,
     PAGE,
     BadFilter,
@@ -128,6 +129,7 @@ class ReliabilityFilter(ListFilter, frozen=True, kw_only=True):
         return first_day(self.length, day)
 
 
+FILTERS["reliability"] = ReliabilityFilter
 DAYS = 14
 FIELDS = ("cluster", "period", "from", "until", "namespace", "name", "objective", "state",
           "held_percent", "gap_seconds", "budget_left_seconds", "watched_seconds",

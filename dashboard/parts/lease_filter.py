@@ -12,6 +12,7 @@ import msgspec
 from django.http import QueryDict
 
 from dashboard.lists.url_parameters import (
+    FILTERS,
     LIMIT,
     PAGE,
     BadFilter,
@@ -103,6 +104,9 @@ class LeaseFilter(ListFilter, frozen=True, kw_only=True):
     @property
     def wanted_phases(self) -> tuple[Phase, ...]:
         return self.phases if self.phases or self.flapping else tuple(Phase)
+
+
+FILTERS["wall"] = LeaseFilter
 
 
 def typed_texts(query: QueryDict) -> LeaseFilter:

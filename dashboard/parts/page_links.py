@@ -130,14 +130,19 @@ def holder_url(
 class NotKnown(Http404):
     """What is not there, and a link to where more is known."""
 
-    def __init__(self, text: str, url: str, label: str) -> None:
+    def __init__(self, text: str, url: str, label: str, title: str = "") -> None:
         super().__init__(text)
-        self.url, self.label = url, label
+        self.url, self.label, self.title = url, label, title
 
 
 def holder_page(cluster: str, host: str) -> str:
     """Everything about one host, or one identity that names no host."""
     return reverse("holder", args=[cluster, holder_in_path(host)])
+
+
+def all_clusters_url() -> str:
+    """The page of all clusters, also for people who start with another one."""
+    return f"{reverse('home')}?all"
 
 
 def _url(page: str, cluster: str, query: dict[str, str]) -> str:

@@ -8,6 +8,7 @@ import msgspec
 
 from dashboard.lists.controls import Chip, ListLinks
 from dashboard.lists.url_parameters import (
+    FILTERS,
     MAX_LENGTH,
     PAGE,
     BadFilter,
@@ -106,6 +107,9 @@ class TimelineFilter(StretchFilter, frozen=True, kw_only=True):
     holder: str = ""
     sort: str = WORST_FIRST
     view: str = LANES
+
+
+FILTERS["timeline"] = TimelineFilter
 
 
 class TimeRange(msgspec.Struct, frozen=True):

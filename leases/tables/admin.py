@@ -1,4 +1,4 @@
-"""Links, tokens, the security log, deletions of many, and what admins say of Leases, as tables.
+"""Links, tokens, saved views, the security log, deletions of many, and what admins say of Leases.
 
 Import them from `leases.models`.
 """
@@ -73,12 +73,35 @@ class ApiToken(models.Model):
         return f"{self.name} of {self.user}"
 
 
+class SavedView(models.Model):
+    """A named page with its filter, of one person. A link to it survives a change of paths."""
+
+    name = models.CharField(max_length=100)
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE)
+    shared = models.BooleanField(default=False)  # with everybody who may read
+    page = models.CharField(max_length=64)  # the name of its URL
+    cluster = models.CharField(max_length=32, default="")  # "": the page is of no cluster
+    query = models.TextField(default="")  # as in a URL, which has no NUL
+    created_at = models.DateTimeField()
+
+    class Meta:
+        default_permissions = ("change",)  # to end the sharing of others
+        constraints = [
+            models.UniqueConstraint(fields=["owner", "name"], name="saved_view_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} of {self.owner}"
+
+
 class Person(models.Model):
     """What Leaseboard knows of an account beside Django's own fields."""
 
     user = models.OneToOneField(settings.AUTH_USER_MODEL, models.CASCADE, primary_key=True)
     by_proxy = models.BooleanField(default=False)  # whether the proxy may sign it in
     last_seen_at = models.DateTimeField(null=True)  # to the minute
+    # What `/` and signing in lead to.
+    start = models.ForeignKey(SavedView, null=True, on_delete=models.SET_NULL, related_name="+")
 
     class Meta:
         default_permissions = ()

@@ -2,14 +2,25 @@
 import { moment } from "leaseboard/age";
 import { now } from "leaseboard/clock";
 
-// htmx changes the address without drawing the menu again.
+const here = () => location.pathname + location.search;
+
+// htmx changes the address without drawing the menu, or the way to save the page, again.
+for (const press of ["click", "auxclick"]) {
+  document.addEventListener(press, ({ target }) => {
+    const link = target.closest?.("a[data-save-view]");
+    if (!link) return;
+    const url = new URL(link.href);
+    url.searchParams.set("from", here());
+    link.href = url;
+  });
+}
 document.addEventListener(
   "toggle",
   ({ target }) => {
     if (!target.open) return;
     for (const link of target.querySelectorAll("a[data-switch]")) {
       const url = new URL(link.href);
-      url.searchParams.set("from", location.pathname + location.search);
+      url.searchParams.set("from", here());
       link.href = url;
     }
   },

@@ -51,6 +51,15 @@ def switch(page: Page, name: str = THERE) -> None:
     expect(menu(page).locator("summary")).to_contain_text(name)
 
 
+def test_a_filter_chosen_on_the_page_is_saved(visits: Visits) -> None:
+    page = visits.open_live(f"/c/{HERE}/leases/")
+    page.locator("#text").fill("both")
+    expect(page).to_have_url(re.compile(r"leases/\?q=both$"))
+    page.get_by_role("link", name="Save this view").click()
+    expect(page.locator("main li")).to_have_text("q: both")
+    expect(page.get_by_label("Page", exact=True)).to_have_value(f"/c/{HERE}/leases/?q=both")
+
+
 def test_a_filter_chosen_on_the_page_comes_along(visits: Visits) -> None:
     page = visits.open_live(f"/c/{HERE}/leases/?sort=name&page=1")
     expect(page.locator("tbody tr")).to_have_count(2)

@@ -93,6 +93,9 @@ PAGES = {name: f"c/embedded/{path}" for name, path in OF_CLUSTER.items()} | {
     "delete_receiver": "notifications/receivers/1/delete/",
     "notification_log": "notifications/log/",
     "quiet_times": "notifications/quiet/",
+    "saved_views": "views/",
+    "save_view": "views/new/?from=/c/embedded/leases/%3Fphase%3Dheld",
+    "edit_view": "views/1/edit/",
     "components": "components/",
     "404": "c/nowhere/",
 }
@@ -102,6 +105,7 @@ NO_PAGES = {
     "node_cells", "lease_kind", "lease_vacancy", "redeem_sign_in_link", "switch_cluster",
     "stop_deletion", "write_rights", "test_receiver", "end_quiet_time", "holder_pods",
     "acknowledge_incident", "revoke_badge", "badge_svg", "badge_json", "reliability_objective",
+    "saved_view", "start_view", "remove_view",
 }  # fmt: skip
 
 
@@ -171,6 +175,14 @@ def make_token_by_form(context: BrowserContext, server: Server) -> None:
     assert "lbt_" in context.request.post(url, form=fields, timeout=60_000).text()
 
 
+def save_view_by_form(context: BrowserContext, server: Server) -> None:
+    """The first saved view."""
+    url = f"{server.url}/views/new/"
+    typed = form_of(context.request.get(url, timeout=60_000).text())
+    typed |= {"name": "held", "address": "/c/embedded/leases/?phase=held"}
+    assert context.request.post(url, form=dict(typed), timeout=60_000).url.endswith("/views/")
+
+
 def make_receiver_by_form(context: BrowserContext, server: Server) -> None:
     """The first receiver, switched off, with a message in the log."""
     page = f"{server.url}/notifications/"
@@ -208,6 +220,7 @@ def watched(server: Server, browser: Browser) -> Iterator[Watched]:
         release_by_form(one.page.context, server, FREE)
         delete_many_by_form(one.page.context, server, "default/doomed")
         make_token_by_form(one.page.context, server)
+        save_view_by_form(one.page.context, server)
         make_receiver_by_form(one.page.context, server)
         one.incident = newest_incident(one.page.context, server)
         make_old(server)

@@ -32,6 +32,8 @@ PATHS = (
     "/security-log/",
     "/tokens/",
     "/api/",
+    "/views/",
+    "/views/new/?from=/c/a/leases/%3Fphase=held",
     "/badges/",
     "/notifications/",
     "/notifications/receivers/new/?sort=email",

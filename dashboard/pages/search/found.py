@@ -33,7 +33,9 @@ from leases.history.find_incidents import BriefIncident
 from leases.history.states_as_of import changes_before
 from leases.tracking.tracked_lease import Tracked
 
-SHOWN = {"lease": 8, "holder": 4, "namespace": 4, "incident": 4, "page": 4, "action": 4}
+SHOWN = {
+    "lease": 8, "holder": 4, "namespace": 4, "incident": 4, "view": 4, "page": 4, "action": 4,
+}  # fmt: skip
 MAX_WORDS = 4
 
 

@@ -18,7 +18,7 @@ OF_CLUSTER: tuple[Place, ...] = (
     ("deletions", "Deletions of many Leases", roles.EDIT, "bulk reports"),
 )
 OF_BOARD: tuple[Place, ...] = (
-    ("home", "All clusters", None, "home"),
+    ("saved_views", "Saved views", None, "bookmarks start page"),
     ("audit", "Audit trail", roles.READ_TRAIL, "writes who edited"),
     ("api", "JSON for programs", None, "api openapi"),
     ("api_tokens", "API tokens", None, "programs"),

@@ -37,6 +37,8 @@ from dashboard.pages.search.places import (
     Place,
 )
 from dashboard.parts.formatting import when
+from dashboard.parts.page_links import all_clusters_url
+from dashboard.parts.saved_view import says, views_called
 from dashboard.parts.write_access import known_access
 from dashboard.watched_cluster import WatchedCluster
 from leases.domain.lease import ObjectName
@@ -46,10 +48,11 @@ from leases.history.find_incidents import incidents_called
 
 TITLES = {
     "lease": "Leases", "holder": "Holders", "namespace": "Namespaces", "incident": "Incidents",
-    "page": "Pages", "action": "Actions",
+    "view": "Saved views", "page": "Pages", "action": "Actions",
 }  # fmt: skip
 MOST_TYPED = 2  # Leases for which each action is offered
 FEWEST_LETTERS = 3  # of a verb that is typed
+MOST_VIEWS = 40
 MOST_ELSEWHERE = 30  # lines of other clusters than that of the page
 WHOLE = EXACT - 1  # the rank of the one line that the text is the whole name of
 INCIDENT_ID = re.compile("[0-9a-f]{16}")
@@ -99,6 +102,7 @@ class Search(List[SearchFilter, FoundLine]):
             if self.asked.words or cluster is self.here:
                 found += self._lines_of(cluster, ClusterSearch(cluster, known, self.asked))
         found += self._board_lines(clusters)
+        found += self._views()
         found += self._older_incidents(found, [one.name for one in clusters])
         return self.cut(list(self._best(_mark_whole(found, self.wanted.text, self._here_name))))
 
@@ -249,13 +253,25 @@ class Search(List[SearchFilter, FoundLine]):
 
     def _board_lines(self, clusters: Iterable[WatchedCluster]) -> list[FoundLine]:
         """What belongs to no cluster: pages of the whole board, and the clusters themselves."""
-        pages = [*self._places(OF_BOARD, [])]
+        pages: list[Line] = [("All clusters", all_clusters_url, "home")]
+        pages += self._places(OF_BOARD, [])
         for one in clusters:
             if one is not self.here:
                 url = partial(reverse, "overview", args=[one.name])
                 pages.append((f"Cluster {one.name}", url, "overview"))
         actions = self._places([one for one in ACTIONS if one[0] not in OF_THIS_CLUSTER], [])
         return self._named("page", pages) + self._named("action", actions, self._here_name)
+
+    def _views(self) -> list[FoundLine]:
+        """Saved ones, by their names."""
+        views = {
+            reverse("saved_view", args=[one.pk]): one
+            for one in views_called(self.request.user, self.asked.words, MOST_VIEWS)
+        }
+        named = self._named(
+            "view", ((one.name, partial(str, url), "") for url, one in views.items())
+        )
+        return [msgspec.structs.replace(one, detail=says(views[one.url])) for one in named]
 
     def _places(self, places: Iterable[Place], given: Sequence[str]) -> Iterator[Line]:
         """Those that the person may open."""

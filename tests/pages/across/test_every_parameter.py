@@ -91,6 +91,10 @@ READS = {
         "format", "page", "limit", "event", "who", "address", "q", "since", "until",
     },
     "audit_row": set(),
+    "saved_views": {"format", "q", "page", "limit"},
+    "save_view": {"from"},
+    "saved_view": set(),
+    "edit_view": set(),
     "wall_links": set(),
     "people": {"page"},
     "person": set(),
@@ -118,7 +122,7 @@ EVERYWHERE = {"q", "key"}  # read by the frame of each page
 POSTED = {
     "lease_kind", "lease_vacancy", "redeem_sign_in_link", "sign_out", "stop_deletion",
     "test_receiver", "end_quiet_time", "acknowledge_incident", "revoke_badge",
-    "reliability_objective",
+    "reliability_objective", "start_view", "remove_view",
 }  # fmt: skip
 FORMATS = {
     "home": ("json",),
@@ -136,6 +140,7 @@ FORMATS = {
     "search_all": ("json",),
     "audit": ("json", "csv", "ndjson"),
     "security_log": ("json", "csv", "ndjson"),
+    "saved_views": ("json",),
 }
 SENTENCES = "cannot be", "cannot have", "belong together", "lies", "must be later"
 REFUSED_KEYS = (links.UNKNOWN, links.OUTDATED)
@@ -182,6 +187,10 @@ def browser(board, admin) -> Client:
         name="wiki", digest=digest_of("nobody"), cluster="a", created_by="ada", created_at=now
     )
     models.Receiver.objects.create(pk=1, name="ops", sort="webhook", created_at=now)
+    models.SavedView.objects.create(
+        pk=1, name="held", owner=User.objects.get(username="ada"), page="leases", cluster="a",
+        query="phase=held", created_at=now,
+    )  # fmt: skip
     models.Edit.objects.create(
         pk=1, at=now, user=User.objects.get(username="ada"), username="ada", cluster="a",
         namespace="kube-system", name="scheduler", action="lease.release",

@@ -41,6 +41,9 @@ def admin_browser(board) -> Client:
     now = datetime.now(UTC)
     fill(board.clusters["a"].store, a_lease(), a_lease(holder=None, version="2"))
     ada = member("ada", "admin")
+    models.SavedView.objects.create(
+        name="held", owner=ada, page="leases", cluster="a", query="phase=held", created_at=now
+    )
     models.Edit.objects.create(
         at=now, user=ada, username="ada", cluster="a", namespace="kube-system", name="scheduler",
         action="lease.edit", changes=[{"field": "spec.holderIdentity", "from": "a", "to": None}],
