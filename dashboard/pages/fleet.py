@@ -255,7 +255,7 @@ def strip_view(row: FleetRow) -> StripView:
     )
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def _spark(numbers: tuple[int, ...], blind: tuple[Span, ...], now: datetime) -> Sparkline:
     return sparkline(numbers, unwatched_hours(blind, now, hours=len(numbers)))
 
