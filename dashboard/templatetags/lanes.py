@@ -56,7 +56,7 @@ def _drawn(shape: ShapeView, fogs: Sequence[Fog]) -> str:
             f'<svg class="term h{shape.hue}" {_place(shape, 6, 22)}'
             f' data-who="{escape(who)}"><title>{escape(shape.title)}</title>'
             '<rect class="fill" width="100%" height="100%" rx="2"/>'
-            f"{_EDGE if shape.edge else ''}{_text(shape, '9')}</svg>"
+            f"{_EDGE if shape.edge else ''}{_clear_of(shape, fogs)}</svg>"
         )
     if shape.what == "gap":
         return (
@@ -103,5 +103,14 @@ def _place(shape: ShapeView, y: int, height: int) -> str:
     )
 
 
-def _text(shape: ShapeView, x: str) -> str:
-    return f'<text x="{x}" y="15">{escape(shape.label)}</text>' if shape.label else ""
+def _clear_of(shape: ShapeView, fogs: Iterable[Fog]) -> str:
+    """The label of a term; behind the hatching in which it begins, if the term goes on."""
+    for fog in fogs:
+        until = fog.x + fog.width
+        if shape.label and fog.x <= shape.x < until < shape.x + shape.width:
+            return _text(shape, f"{(until - shape.x) / shape.width:.2%}", ' dx="9"')
+    return _text(shape, "9")
+
+
+def _text(shape: ShapeView, x: str, more: str = "") -> str:
+    return f'<text x="{x}"{more} y="15">{escape(shape.label)}</text>' if shape.label else ""

@@ -32,7 +32,8 @@ function fitAll() {
   const one = texts.find((text) => text.textContent && text.closest(".term"));
   const letter = one ? one.getComputedTextLength() / one.textContent.length || LETTER : LETTER;
   const bars = texts.map((text) => text.parentElement.querySelector(".fill").getBoundingClientRect()); // of the <svg>: also its text
-  const rooms = bars.map(({ width }) => Math.floor((width - PADDING) / letter));
+  const clear = texts.map((text) => (text.hasAttribute("dx") ? 1 - Number.parseFloat(text.getAttribute("x")) / 100 : 1));
+  const rooms = bars.map(({ width }, n) => Math.floor((width * clear[n] - PADDING) / letter));
   let before = {};
   texts.forEach((text, n) => {
     const [label, letters, lane] = [labels[n], rooms[n], text.closest(".lane")];

@@ -33,6 +33,25 @@ def test_texts_of_a_shape_are_escaped(what: str) -> None:
     assert "&quot;&gt;&lt;script&gt;1&lt;/script&gt;&amp;" in drawn
 
 
+@pytest.mark.parametrize(
+    ("fog", "place"),
+    [
+        ((30.0, 15.0), 'x="25.00%" dx="9"'),  # it begins in it and goes on
+        ((30.0, 30.0), 'x="9"'),  # nobody watched any of it
+        ((45.0, 5.0), 'x="9"'),
+    ],
+)
+def test_the_label_of_a_term_stands_behind_the_hatching_in_which_it_begins(
+    fog: tuple[float, float], place: str
+) -> None:
+    shape = ShapeView(
+        what="term", x=40.0, width=20.0, since=1.0, until=2.0, hue=3,
+        holder=HolderView("k2-b", "k2-b", "", "", 3), label="k2-b", title="k2-b", edge=True,
+        narrow=False, bad=False, changes=1,
+    )  # fmt: skip
+    assert f'<text {place} y="15">k2-b</text>' in lane_shapes([shape], [Fog(*fog, NOON, NOON)])
+
+
 def test_the_label_of_a_band_stands_over_the_hatching_of_unwatched_time() -> None:
     shape = ShapeView(
         what="band", x=40.0, width=20.0, since=1.0, until=2.0, hue=3, holder=None,
