@@ -82,6 +82,7 @@ PAGES = {name: f"c/embedded/{path}" for name, path in OF_CLUSTER.items()} | {
     "person": "people/1/",
     "own_password": "account/password/",
     "revoke_wall_link": "wall-links/1/revoke/",
+    "screen": "wall/",
     "security_log": "security-log/",
     "api": "api/",
     "api_tokens": "tokens/",
@@ -102,6 +103,7 @@ NO_PAGES = {
     "node_cells", "lease_kind", "lease_vacancy", "redeem_sign_in_link", "switch_cluster",
     "stop_deletion", "write_rights", "test_receiver", "end_quiet_time", "holder_pods",
     "acknowledge_incident", "revoke_badge", "badge_svg", "badge_json", "reliability_objective",
+    "screen_code",
 }  # fmt: skip
 
 
