@@ -13,6 +13,7 @@ from dashboard.access.security_log import SecurityEvent, address_of, full_addres
 from dashboard.access.sign_in_limits import TooManyCodes, try_code
 from dashboard.board import running_board
 from dashboard.forms.make_and_revoke import reads_and_writes
+from dashboard.parts.wall_turns import next_cluster
 
 WRONG = (
     "This code opens nothing: it is mistyped, was used, or has run out. A code works once, for "
@@ -34,7 +35,9 @@ def screen(request: HttpRequest) -> HttpResponseBase:
         link = screens.open_screen(token)
     except WallLinkClosed as error:
         return _ask(request, 403, closed=str(error))
-    cluster = next((one for one in link.clusters if one in running_board().clusters), None)
+    feeds = running_board().feeds
+    its_own = [feeds[one] for one in link.clusters if one in feeds]
+    cluster = next_cluster(its_own, request.GET.get("after", ""), clock.now())
     if cluster is None:
         return _ask(request, 403, closed=UNWATCHED)
     answer = redirect(screens.path_of(cluster, link))
