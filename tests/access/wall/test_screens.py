@@ -16,8 +16,10 @@ from django.test import Client
 from django.utils import timezone
 
 from dashboard.access import links, screens
+from dashboard.access.known_rights import KNOWN, WallRight
 from dashboard.access.sign_in_limits import COOL_OFF, MAX_FAILURES, TooManyCodes, try_code
 from dashboard.live.consumers import urlpatterns
+from leases.history.database import reach
 from leases.models import SecurityRecord, WallLink, WallScreen
 from tests.access.wall.one_link import link
 from tests.support.board import KEY, a_lease, fill
@@ -76,6 +78,27 @@ def test_a_screen_opens_no_other_page_and_no_json(board):
     assert browser.get("/c/b/wall/?screen=1")["Location"] == "/wall/"
     assert browser.get("/c/nowhere/wall/?screen=1")["Location"] == "/wall/"
     assert Client().get(WALL)["Location"] == "/wall/"
+
+
+def test_under_https_the_cookie_is_secure_and_each_visit_keeps_it(board, settings):
+    settings.SESSION_COOKIE_SECURE = True
+    browser = a_screen(link()[0])
+    assert browser.cookies[screens.COOKIE]["secure"] is True
+    assert browser.get("/wall/").cookies[screens.COOKIE]["max-age"] == screens.COOKIE_SECONDS
+
+
+def test_screens_are_known_before_a_database_that_stops_is_asked(board, django_assert_num_queries):
+    one, _ = link("lobby", "a", "b")
+    token = a_screen(one).cookies[screens.COOKIE].value
+    KNOWN.confirm((), {WallRight(one.pk, name): "another process" for name in ("a", "b")})
+    screens.know_screens()
+    reach.failed("It does not answer.")
+    try:
+        with django_assert_num_queries(0):
+            found = [screens.open_screen(token, name).pk for name in (None, "a", "b")]
+    finally:
+        reach.answered()
+    assert found == [one.pk] * 3
 
 
 def test_a_code_runs_out_and_a_newer_one_replaces_it(board):
