@@ -19,23 +19,32 @@ SECONDS = 24  # two pages of calm lanes: `static/js/wall.js` turns them every 12
 ROOM = 44  # characters of names in the line, so that it fits an upright screen
 
 
-class Turns(msgspec.Struct, frozen=True):
-    """`troubled` are clusters, the worst first; `number` of `total` is the one on the screen."""
+class Troubled(msgspec.Struct, frozen=True, order=True):
+    """A cluster in trouble; the worst is the least."""
 
-    troubled: list[str]
+    rank: int
+    fewer: int  # the number of what is wrong, negative
+    name: str
+    css: str
+
+
+class Turns(msgspec.Struct, frozen=True):
+    """`troubled` are the worst first; `number` of `total` is the cluster on the screen."""
+
+    troubled: list[Troubled]
     number: int
     total: int
 
     @property
-    def shown(self) -> list[str]:
+    def shown(self) -> list[Troubled]:
         """Those of the troubled that the line has room for."""
-        room, names = ROOM, list[str]()
-        for name in self.troubled:
-            room -= len(name) + 3
-            if room < 0 and names:
+        room, some = ROOM, list[Troubled]()
+        for one in self.troubled:
+            room -= len(one.name) + 3
+            if room < 0 and some:
                 break
-            names.append(name)
-        return names
+            some.append(one)
+        return some
 
     @property
     def rest(self) -> str:
@@ -49,35 +58,33 @@ class Turns(msgspec.Struct, frozen=True):
 def turns_of(feeds: Iterable[ClusterFeed], cluster: str, now: datetime) -> Turns:
     """`feeds` are those of the screen's clusters in their order."""
     all_of_them = list(feeds)
-    ranked = [(_rank(feed, now), feed.store.cluster) for feed in all_of_them]
-    names = [name for _, name in ranked]
-    troubled = sorted((rank, name) for rank, name in ranked if rank is not None)
-    number = names.index(cluster) + 1 if cluster in names else 0
-    return Turns([name for _, name in troubled], number, len(names))
+    names = [one.store.cluster for one in all_of_them]
+    troubled = sorted(bad for one in all_of_them if (bad := _trouble(one, now)) is not None)
+    return Turns(troubled, names.index(cluster) + 1 if cluster in names else 0, len(names))
 
 
 def next_cluster(feeds: Iterable[ClusterFeed], after: str, now: datetime) -> str | None:
     """Whose wall follows that of `after`; None when there is no cluster."""
     all_of_them = list(feeds)
-    turning = turns_of(all_of_them, "", now).troubled or [one.store.cluster for one in all_of_them]
+    troubled = [one.name for one in turns_of(all_of_them, "", now).troubled]
+    turning = troubled or [one.store.cluster for one in all_of_them]
     place = turning.index(after) + 1 if after in turning else 0
     return turning[place % len(turning)] if turning else None
 
 
-def _rank(feed: ClusterFeed, now: datetime) -> tuple[int, int] | None:
-    """How bad, the worst being the least; None is calm. What is late alone is not yet trouble:
-    the screen would jump.
-    """
-    store, as_of = feed.store, feed.store.connection.as_of(now)
+def _trouble(feed: ClusterFeed, now: datetime) -> Troubled | None:
+    """None is calm. What is late alone is not yet trouble: the screen would jump."""
+    store, name = feed.store, feed.store.cluster
     counts, excused = store.counts(), store.excused()
     expired = unexcused(counts, excused)[Phase.EXPIRED]
     abandoned = sum(one.kind is Kind.ELECTION and one.phase is Phase.VACANT for one in excused)
-    vacant = counts.get(Kind.ELECTION, {}).get(Phase.VACANT, 0) - abandoned
+    vacant = max(0, counts.get(Kind.ELECTION, {}).get(Phase.VACANT, 0) - abandoned)
     going_on = sum(one.shown for one in feed.going_on())
     if going_on:
-        return 0, -going_on
+        return Troubled(0, -going_on, name, "expired")
     if store.connection.shown(now).state is not ConnectionState.LIVE:
-        return 1, 0
-    if expired + vacant > 0:
-        return 2, -(expired + vacant)
-    return (3, 0) if feed.flappers.at(as_of) else None
+        return Troubled(1, 0, name, "expired")
+    if expired or vacant:
+        return Troubled(2, -(expired + vacant), name, "expired" if expired else "vacant")
+    flapping = len(feed.flappers.at(store.connection.as_of(now)))
+    return Troubled(3, -flapping, name, "late") if flapping else None

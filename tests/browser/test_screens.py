@@ -13,6 +13,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from dashboard.config import VERSION
 from dashboard.parts.wall_turns import SECONDS
+from tests.browser.judgements import CLIPPED
 from tests.browser.visits import Visits
 from tests.support.api_client import LeaseApi
 from tests.support.processes import Server, serving, wait_for
@@ -21,17 +22,6 @@ from tests.support.programs.api_process import ApiProcess
 HERE, THERE = "production-europe-west-1", "production-us-central-1"
 LIMIT = 30_000  # ms
 SCREENS = [(1280, 720), (1920, 1080), (3840, 2160), (1080, 1920)]
-# What of the line of the cluster and the clock is cut off, or reaches out of the screen.
-LOST = """() => [...document.querySelectorAll(".w-top, .w-top *")]
-  .filter((el) => el.checkVisibility() && !el.closest("svg"))
-  .filter((el) => {
-    const { left, right, top } = el.getBoundingClientRect();
-    const cut = getComputedStyle(el).overflowX !== "visible" && el.scrollWidth > el.clientWidth + 1;
-    return cut || left < 0 || top < 0 || right > innerWidth;
-  })
-  .map((el) => `${el.className}: ${el.textContent.trim().slice(0, 60)}`)
-  .concat(document.documentElement.scrollHeight > innerHeight ? ["a scroll bar"] : [])
-  .concat(document.documentElement.scrollWidth > innerWidth ? ["a scroll bar"] : [])"""
 
 
 @pytest.fixture(scope="module")
@@ -123,7 +113,7 @@ def test_a_screen_shows_the_walls_of_its_link_in_turn_and_stays_at_trouble(
         expect(screen.locator("[data-turns]")).to_contain_text("1 calm")
     for width, height in SCREENS:
         screen.set_viewport_size({"width": width, "height": height})
-        assert screen.evaluate(LOST) == [], width
+        wait_for(lambda: screen.evaluate(CLIPPED) == [], what=f"all of it at {width}", seconds=10)
     there.delete("mortal")
 
 
