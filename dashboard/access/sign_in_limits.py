@@ -210,6 +210,7 @@ def _who(request: Any, credentials: dict[str, Any]) -> str:
 
 
 SCREEN_CODE = "(code of a screen)"
+NO_ADDRESS = "::"  # of a client on a Unix socket; of two rows without one, neither is a duplicate
 T = TypeVar("T")
 
 
@@ -226,7 +227,7 @@ def try_code(address: str | None, redeem: Callable[[], T | None]) -> T | None:
 
     A try counts before it is known to be wrong: no number of processes lets more of them through.
     """
-    now = timezone.now()
+    now, address = timezone.now(), address or NO_ADDRESS
     failures = partial(_failures_of, address, now)
     if (found := failures()).count >= MAX_FAILURES:
         raise TooManyCodes(found.until())

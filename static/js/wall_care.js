@@ -5,6 +5,7 @@ const LOOK = 60_000; // ms
 const CALM_AFTER = 24 * HOUR;
 const ANYHOW_AFTER = 36 * HOUR;
 const [SOON, LATER] = [1000, 6000]; // ms: many walls do not come at once
+const ANSWER = 10_000; // ms
 const PLACES = 16; // on a circle, a minute on each
 const FAR = 0.5; // its radius: half a hundredth of the screen's height
 const { body } = document;
@@ -16,7 +17,7 @@ let leaving = null;
 export async function loadAgain() {
   const there = body.dataset.screen ?? location.href;
   try {
-    const answer = await fetch(there, { cache: "no-store" });
+    const answer = await fetch(there, { cache: "no-store", signal: AbortSignal.timeout(ANSWER) });
     if (answer.ok || answer.status === 403) location.replace(there);
   } catch {
     // The server is away: the wall says so, and comes back to this.

@@ -3,12 +3,13 @@
 const { body } = document;
 const { screen, cluster, turn } = body.dataset;
 const REFUSED = 5000; // ms for which the wall says why
+const ANSWER = 10_000; // ms to wait for one: a server that hangs gets no second question meanwhile
 let over = false;
 
 async function next() {
   let answer, page;
   try {
-    answer = await fetch(`${screen}?after=${cluster}`, { cache: "no-store" });
+    answer = await fetch(`${screen}?after=${cluster}`, { cache: "no-store", signal: AbortSignal.timeout(ANSWER) });
     page = await answer.text();
   } catch {
     return; // the wall says that it is not live

@@ -80,6 +80,13 @@ def test_a_screen_opens_no_other_page_and_no_json(board):
     assert Client().get(WALL)["Location"] == "/wall/"
 
 
+def test_a_screen_without_scripts_turns_by_reloading(board):
+    browser = a_screen(link("lobby", "a", "b")[0])
+    page = browser.get(WALL).content.decode()
+    assert '<meta http-equiv="refresh" content="15; url=/wall/?after=a">' in page
+    assert browser.get("/wall/?after=a")["Location"] == "/c/b/wall/?screen=1"
+
+
 def test_under_https_the_cookie_is_secure_and_each_visit_keeps_it(board, settings):
     settings.SESSION_COOKIE_SECURE = True
     browser = a_screen(link()[0])
