@@ -15,6 +15,7 @@ from leases.tables.admin import (
     SignInLink,
     VacancyMark,
     WallLink,
+    WallScreen,
 )
 from leases.tables.incidents import (
     Acknowledgement,
@@ -36,7 +37,7 @@ __all__ = [
     "IncidentRecord", "KindOverride", "LeaseRecord", "NearMissCount", "Notification", "Person",
     "QuietTime", "Receiver", "RefusedRow", "ReliabilityObjective", "ReliabilityProgress",
     "ReliabilityRecord", "SavedView", "SecurityRecord", "SignInLink", "TrustedClock",
-    "VacancyMark", "WallLink", "WatchRecord", "WatchSpan",
+    "VacancyMark", "WallLink", "WallScreen", "WatchRecord", "WatchSpan",
 ]  # fmt: skip
 
 # Values of `leases.domain.change.ChangeType`, for two of the indexes.

@@ -29,6 +29,7 @@ EVERYTHING: Chosen = {
     "access/rights/test_rights_watch.py": (),
     "access/rights/test_rights_reader.py": (),
     "access/people/test_people.py": ("last_admin",),
+    "access/wall/test_screens.py": (),
     "actions/test_audited.py": FORMS,
     "actions/test_unanswered_writes.py": FORMS,
     "pages/audit/test_view.py": FORMS,

@@ -11,16 +11,19 @@ from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import BadRequest, PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponseBase
+from django.shortcuts import redirect
 from django_htmx.middleware import HtmxDetails
 
+from dashboard.access import screens
 from dashboard.access.api_tokens import NO_TOKEN, TokenPerson, challenge, is_program
 from dashboard.access.drawing_gate import drawing_gate
-from dashboard.access.links import PARAMETER, open_link
+from dashboard.access.links import PARAMETER, WallLinkClosed, open_link
 from dashboard.access.roles import EDIT, VIEW
 from dashboard.board import running_board
 
 if TYPE_CHECKING:
     from dashboard.watched_cluster import WatchedCluster
+    from leases.models import WallLink
 
 P = ParamSpec("P")
 User = AbstractBaseUser | AnonymousUser
@@ -54,6 +57,7 @@ class ClusterRequest(HttpRequest):
     htmx: HtmxDetails
     cluster: WatchedCluster
     drawn: str  # the stamp of what the view is about to read
+    screen: WallLink | None  # whose screen shows this wall
 
 
 View = Callable[Concatenate[ClusterRequest, str, P], HttpResponseBase]
@@ -78,8 +82,11 @@ def find_cluster(name: str) -> WatchedCluster:
 
 def open_wall(key: str, name: str) -> WatchedCluster:
     """The cluster whose wall this key opens; else a sentence that names no other cluster."""
+    return _wall_of(open_link(key, cluster=name), name)
+
+
+def _wall_of(link: WallLink, name: str) -> WatchedCluster:
     running = running_board()
-    link = open_link(key, cluster=name)
     running.link_use.note(link.pk)
     if name not in running.clusters:
         raise Http404("Leaseboard does not watch this cluster any more. Ask an admin.")
@@ -187,20 +194,30 @@ def viewer_required(view: View[P]) -> Wrapped:
 
 
 def wall_required(view: View[P]) -> Wrapped:
-    """For users with the right to read, and for anybody with a wall link that still opens."""
+    """For users with the right to read, and for anybody with a wall link that still opens.
+
+    A screen that has lost its right is led to where it types a code.
+    """
 
     @wraps(view)
     def guarded(
         request: HttpRequest, cluster: str, *args: P.args, **kwargs: P.kwargs
     ) -> HttpResponseBase:
-        key = request.GET.get(PARAMETER)
-        if key is None:
+        key, link = request.GET.get(PARAMETER), None
+        if key is not None:
+            _set_cluster(request, open_wall(key, cluster))
+        elif screens.PARAMETER in request.GET:
+            try:
+                link = screens.open_screen(request.COOKIES.get(screens.COOKIE), cluster)
+            except WallLinkClosed:
+                return redirect("screen")
+            _set_cluster(request, _wall_of(link, cluster))
+        else:
             refusal = check_view(request)
             if refusal is not None:
                 return refusal
             _set_cluster(request, find_cluster(cluster))
-        else:
-            _set_cluster(request, open_wall(key, cluster))
+        cast("ClusterRequest", request).screen = link
         with drawing_gate.drawing(running_board().clusters.values()):
             return view(request, cluster, *args, **kwargs)  # type: ignore[arg-type]
 

@@ -13,6 +13,7 @@ from functools import lru_cache
 import msgspec
 from cryptography.fernet import Fernet, InvalidToken
 from django.conf import settings
+from django.utils.crypto import salted_hmac
 
 from dashboard.log_lines import hide
 from leases.domain.notify import Target
@@ -28,6 +29,11 @@ def new_token() -> str:
 def digest_of(token: str) -> str:
     """What is stored. A plain SHA-256 is enough, because nobody can guess 256 random bits."""
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def digest_of_code(code: str) -> str:
+    """What is stored of a short code, whose digest alone could be tried out in seconds."""
+    return salted_hmac("leaseboard.screen-code", code, algorithm="sha256").hexdigest()
 
 
 def is_token_of(token: str, digest: str) -> bool:

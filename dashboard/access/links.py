@@ -46,6 +46,8 @@ def create(
     created_by: str,
     now: datetime,
     expires_at: datetime | None = None,
+    namespace: str = "",
+    kinds: Iterable[str] = (),
 ) -> tuple[WallLink, str]:
     """Make a link. Returns it with its token, which is stored nowhere."""
     token = new_token()
@@ -53,6 +55,8 @@ def create(
         name=name,
         digest=digest_of(token),
         clusters=list(clusters),
+        namespace=namespace,
+        kinds=list(kinds),
         created_by=created_by,
         created_at=now,
         expires_at=expires_at,

@@ -13,6 +13,7 @@ from django.contrib.sessions.backends.db import SessionStore
 from django.contrib.sessions.models import Session
 from django.utils.crypto import constant_time_compare
 
+from dashboard.access import screens
 from dashboard.access.api_tokens import TokenPerson, TokenRefused, bearer_of, note_use, open_token
 from dashboard.access.api_tokens import why_closed as why_closed_token
 from dashboard.access.known_rights import ReadOnlyPerson, Right, TokenRight, UserRight, WallRight
@@ -57,14 +58,18 @@ def right_of_user(
 
 def right_of_socket(scope: Mapping[str, Any], cluster: str) -> Right:
     """By what right a socket of this cluster may be opened. Raises AccessRefused."""
-    keys = parse_qs(scope["query_string"].decode("latin-1")).get(PARAMETER)
+    query = parse_qs(scope["query_string"].decode("latin-1"))
+    keys = query.get(PARAMETER)
     token = bearer_of(dict(scope["headers"]).get(b"authorization", b"").decode("latin-1"))
     if token is not None and not getattr(scope["user"], BY_PROXY, False):
         return _right_of_token(token, scope)
-    if not keys:
+    if not keys and screens.PARAMETER not in query:
         return right_of_user(scope["user"], scope.get("session"))
     try:
-        return WallRight(open_link(keys[-1], cluster=cluster).pk, cluster)
+        if keys:
+            return WallRight(open_link(keys[-1], cluster=cluster).pk, cluster)
+        cookie = scope.get("cookies", {}).get(screens.COOKIE)
+        return WallRight(screens.open_screen(cookie, cluster).pk, cluster)
     except WallLinkClosed as error:
         raise AccessRefused(str(error)) from error
 

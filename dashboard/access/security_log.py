@@ -31,6 +31,9 @@ class SecurityEvent(StrEnum):
     PASSWORD_CHANGED = "password_changed"  # noqa: S105
     LINK_CREATED = "link_created"
     LINK_REVOKED = "link_revoked"
+    SCREEN_CODE_CREATED = "screen_code_created"
+    SCREEN_OPENED = "screen_opened"
+    SCREEN_REFUSED = "screen_refused"
     RECEIVER_CREATED = "receiver_created"
     RECEIVER_CHANGED = "receiver_changed"
     RECEIVER_TESTED = "receiver_tested"

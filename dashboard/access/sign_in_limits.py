@@ -13,10 +13,11 @@ import math
 import secrets
 import time
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
+from functools import partial
 from threading import Lock
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from axes.handlers.database import AxesDatabaseHandler
@@ -24,7 +25,7 @@ from axes.models import AccessAttempt
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.core import signing
-from django.db.models import Max, QuerySet, Sum
+from django.db.models import F, Max, QuerySet, Sum
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.http.cookie import parse_cookie
 from django.shortcuts import render
@@ -131,11 +132,7 @@ class SignInLimits(AxesDatabaseHandler):  # type: ignore[misc]
 
     def get_failures(self, request: Any, credentials: dict[str, Any] | None = None) -> int:
         username = (credentials or {}).get("username")
-        now: datetime = request.axes_attempt_time
-        # Bounded above too, or failures from before the clock was set back would count for long.
-        recent = AccessAttempt.objects.filter(
-            attempt_time__gt=now - COOL_OFF, attempt_time__lt=now + COOL_OFF
-        )
+        recent = _recent(request.axes_attempt_time)
         browser = browser_of(request, username)
         if browser is not None:
             found = _sum(recent.filter(username=username, user_agent=browser))
@@ -184,6 +181,12 @@ class SignInLimits(AxesDatabaseHandler):  # type: ignore[misc]
         return count
 
 
+def _recent(now: datetime) -> QuerySet[Any]:
+    """Bounded above too, or failures from before the clock was set back would count for long."""
+    attempts: QuerySet[Any] = AccessAttempt.objects.all()
+    return attempts.filter(attempt_time__gt=now - COOL_OFF, attempt_time__lt=now + COOL_OFF)
+
+
 def _sum(attempts: QuerySet[Any]) -> Failures:
     found = attempts.aggregate(count=Sum("failures_since_start"), last=Max("attempt_time"))
     return Failures(found["count"] or 0, found["last"])
@@ -204,6 +207,50 @@ def _record(request: Any, event: SecurityEvent, username: str, outcome: str = OK
 def _who(request: Any, credentials: dict[str, Any]) -> str:
     """Name and address; what was typed is shortened, and cannot begin a line of its own."""
     return f"{str(credentials.get('username'))[:150]!r} from {request.axes_ip_address}"
+
+
+SCREEN_CODE = "(code of a screen)"
+NO_ADDRESS = "::"  # of a client on a Unix socket; of two rows without one, neither is a duplicate
+T = TypeVar("T")
+
+
+class TooManyCodes(Exception):
+    """An address gave too many wrong codes, or wrong passwords, lately."""
+
+    def __init__(self, until: datetime) -> None:
+        self.seconds = max(1, math.ceil((until - timezone.now()).total_seconds()))
+        super().__init__(f"Too many wrong codes came from here. Try again in {self.seconds} s.")
+
+
+def try_code(address: str | None, redeem: Callable[[], T | None]) -> T | None:
+    """What `redeem` finds; None is a wrong code. Raises TooManyCodes.
+
+    A try counts before it is known to be wrong: no number of processes lets more of them through.
+    """
+    now, address = timezone.now(), address or NO_ADDRESS
+    failures = partial(_failures_of, address, now)
+    if (found := failures()).count >= MAX_FAILURES:
+        raise TooManyCodes(found.until())
+    kept = AccessAttempt.objects.filter(username=SCREEN_CODE)
+    kept.filter(attempt_time__lte=now - COOL_OFF).delete()
+    row, _ = kept.get_or_create(
+        username=SCREEN_CODE,
+        ip_address=address,
+        user_agent=STRANGER,
+        defaults={"failures_since_start": 0},
+    )
+    mine = kept.filter(pk=row.pk)
+    mine.update(failures_since_start=F("failures_since_start") + 1, attempt_time=now)
+    if (found := failures()).count > MAX_FAILURES:
+        raise TooManyCodes(found.until())
+    redeemed = redeem()
+    if redeemed is not None:
+        mine.update(failures_since_start=F("failures_since_start") - 1)
+    return redeemed
+
+
+def _failures_of(address: str | None, now: datetime) -> Failures:
+    return _sum(_recent(now).filter(ip_address=address, user_agent=STRANGER))
 
 
 def refuse(

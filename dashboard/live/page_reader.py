@@ -10,6 +10,7 @@ from django.core.exceptions import SuspiciousOperation
 from django.http import QueryDict
 
 from dashboard import clock
+from dashboard.config import VERSION
 from dashboard.feed import ClusterFeed, Flappers, Move, created_in, flapping_of
 from dashboard.lists.url_parameters import BadFilter
 from dashboard.live import shared_drawings
@@ -394,7 +395,7 @@ class PageReader:
         self._urgent = bool(self._unsent)
         self._spoke_at = now
         if self._answers_show and not self._unsent:
-            frame["shown"] = True
+            frame["shown"], frame["version"] = True, VERSION
             self._answers_show = False
         frame["now"] = now.timestamp()
         frame["seq"] = self._hub.seq

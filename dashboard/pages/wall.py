@@ -24,6 +24,7 @@ from dashboard.parts.key_figures import Counts, calm, of_kind, unexcused
 from dashboard.parts.lease_controls import says
 from dashboard.parts.lease_filter import LeaseFilter, Matcher, find, wants
 from dashboard.parts.lease_row import wall_tile
+from dashboard.parts.wall_turns import SECONDS, turns_of
 from dashboard.watched_cluster import WatchedCluster
 from leases.domain.figures import FLAPPING_SEVERITY, SEVERITY, TROUBLE, is_in_trouble, severity
 from leases.domain.incident import Incident
@@ -174,6 +175,10 @@ def wall(request: ClusterRequest, cluster: str) -> HttpResponse:
         "feed_seq": feed_seq,
         "not_live_for": stopwatch(now - as_of),
     }
+    if request.screen is not None:
+        feeds = running_board().feeds
+        its_own = [feeds[one] for one in request.screen.clusters if one in feeds]
+        context["turns"], context["turn"] = turns_of(its_own, cluster, now), SECONDS
     try:
         wanted = LeaseFilter.read(request.GET)
     except BadFilter as error:

@@ -4,16 +4,25 @@ from collections.abc import Iterable
 from typing import Any
 
 from django import forms
+from django.db.models import Count, Q
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST
 
 from dashboard import clock
-from dashboard.access import links
+from dashboard.access import links, screens
 from dashboard.access.guards import right_required
 from dashboard.access.roles import WALL_LINKS
 from dashboard.access.security_log import SecurityEvent
 from dashboard.board import running_board
-from dashboard.forms.admin_form import PlainForm
-from dashboard.forms.fields import EndField
+from dashboard.forms.admin_form import PlainForm, Some
+from dashboard.forms.fields import EndField, TextLine
 from dashboard.forms.make_and_revoke import MadeByPeople, name_field
+from dashboard.parts.lease_controls import says
+from dashboard.parts.lease_filter import LeaseFilter
+from leases.domain.kind import Kind
 from leases.models import WallLink
 
 
@@ -30,6 +39,14 @@ class WallLinkForm(PlainForm):
             "invalid_choice": "%(value)s is no cluster here. Choose one of the list.",
         },
     )
+    namespace = forms.CharField(
+        label="Namespace",
+        required=False,
+        max_length=63,
+        widget=TextLine(mono=True, spellcheck="false"),
+        help_text="What a screen shows that a code opens. Empty: all.",
+    )
+    kinds = Some([(one.value, one.value) for one in Kind], label="Kinds of Leases")
     days = EndField(
         label="Ends",
         required=False,
@@ -69,6 +86,8 @@ class WallLinks(MadeByPeople[WallLink, WallLinkForm]):
             created_by=self.request.user.get_username(),
             now=clock.now(),
             expires_at=form.cleaned_data["days"],
+            namespace=form.cleaned_data["namespace"],
+            kinds=form.cleaned_data["kinds"],
         )
         urls = {
             cluster: self.request.build_absolute_uri(links.path_of(token, cluster=cluster))
@@ -86,16 +105,46 @@ class WallLinks(MadeByPeople[WallLink, WallLinkForm]):
 
     def listed(self) -> dict[str, Any]:
         now, clusters = clock.now(), running_board().clusters
+        typed = Count("screens", filter=Q(screens__redeemed_at__isnull=False))
         shown = [
             {
                 "link": link,
                 "unwatched": not any(cluster in clusters for cluster in link.clusters),
                 "open": link.revoked_at is None
                 and (link.expires_at is None or now < link.expires_at),
+                "screens": link.typed,
+                "shows": says(LeaseFilter(namespace=link.namespace, kinds=tuple(link.kinds))),
             }
-            for link in WallLink.objects.order_by("-created_at", "-pk")
+            for link in WallLink.objects.order_by("-created_at", "-pk").annotate(typed=typed)
         ]
         return {"links": shown}
 
+    def make_code(self, number: int) -> HttpResponse:
+        """Show the list with a code for one more screen, which it cannot show again."""
+        link, now = WallLink.objects.filter(pk=number).first(), clock.now()
+        if link is None:
+            raise Http404("There is no such wall link.")
+        if not screens.is_open(link, now):
+            return self.back(f"The wall link {link.name!r} has ended: it opens no screen.")
+        code = screens.make_code(link, now)
+        self._record(SecurityEvent.SCREEN_CODE_CREATED, link)
+        context = {
+            **self.listed(),
+            "form": self.form(None),
+            "code_of": link,
+            "code": f"{code[:HALF]} {code[HALF:]}",
+            "code_until": now + screens.LASTS,
+            "screen_url": self.request.build_absolute_uri(reverse("screen")),
+        }
+        return render(self.request, self.templates[0], context)
 
+
+HALF = screens.LENGTH // 2  # people read and type a code in two groups
 wall_links, revoke_wall_link = WallLinks.views()
+
+
+@never_cache
+@require_POST
+@WallLinks.guard
+def screen_code(request: HttpRequest, number: int) -> HttpResponseBase:
+    return WallLinks(request).make_code(number)

@@ -9,6 +9,7 @@ from django.urls import reverse
 from dashboard import clock
 from dashboard.access.links import PARAMETER
 from dashboard.access.roles import role_of
+from dashboard.access.screens import PARAMETER as SCREEN
 from dashboard.board import running_board
 from dashboard.config import VERSION
 from dashboard.lists.responses import REGIONS
@@ -46,7 +47,8 @@ def page(request: HttpRequest) -> dict[str, Any]:
     if cluster is not None:
         context["as_of"] = cluster.as_of(context["server_time"])
         # A wall's socket draws by the filter of the wall.
-        query = f"?{request.GET.urlencode()}" if PARAMETER in request.GET else ""
+        of_wall = PARAMETER in request.GET or SCREEN in request.GET
+        query = f"?{request.GET.urlencode()}" if of_wall else ""
         context["live_url"] = f"/c/{cluster.name}/live/page/{query}"
         context["wall_url"] = reverse("wall", args=[cluster.name])
     return context

@@ -22,7 +22,7 @@ import yaml
 from django.conf import settings
 from django.db import Error, connection
 
-from dashboard.access import links, rights_watch
+from dashboard.access import links, rights_watch, screens
 from dashboard.access.known_rights import KNOWN, WallRight
 from dashboard.access.links import LinkUse
 from dashboard.access.rights_watch import RightsWatch
@@ -239,6 +239,7 @@ class Runtime:
         for cluster in self.clusters.values():
             await self._follow(cluster)
         await self.recorder.in_thread(links.know_links)
+        await self.recorder.in_thread(screens.know_screens)
         self._start_tasks()
 
     async def _follow(self, cluster: WatchedCluster) -> None:

@@ -14,6 +14,9 @@ class WallLink(models.Model):
     # Null: from a version without random links. Such a link opens nothing.
     digest = models.CharField(max_length=64, null=True, unique=True)  # noqa: DJ001
     clusters = models.JSONField(default=list)  # names of clusters
+    # What its screens show of each cluster; empty is all. No limit of what the link may read.
+    namespace = models.CharField(max_length=63, default="")
+    kinds = models.JSONField(default=list)
     created_by = models.CharField(max_length=150, default="")
     created_at = models.DateTimeField()
     expires_at = models.DateTimeField(null=True)
@@ -29,6 +32,26 @@ class WallLink(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class WallScreen(models.Model):
+    """A short code of a wall link, and then the screen on which it was typed.
+
+    Neither the code nor the secret of the screen's cookie is stored.
+    """
+
+    link = models.ForeignKey(WallLink, on_delete=models.CASCADE, related_name="screens")
+    code_digest = models.CharField(max_length=64, unique=True)
+    code_ends_at = models.DateTimeField()
+    # Null: nobody has typed the code yet.
+    digest = models.CharField(max_length=64, null=True, unique=True)  # noqa: DJ001
+    redeemed_at = models.DateTimeField(null=True)
+
+    class Meta:
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return f"a screen of {self.link}"
 
 
 class SignInLink(models.Model):

@@ -12,7 +12,7 @@ import { groupsShown, placeShared } from "leaseboard/shared_regions";
 import { connect } from "leaseboard/socket";
 
 /** Call `tell({state, heardAt, asOf, since, detail, behind, rate})` whenever the page may have become more or less live. */
-export function startLive(url, tell, { drawn = () => {} } = {}) {
+export function startLive(url, tell, { drawn = () => {}, served = () => {} } = {}) {
   const { live, asOf } = (document.body.dataset.live ? document.body : document.documentElement).dataset;
   let heardAt = now();
   let socketState = "retry";
@@ -47,6 +47,7 @@ export function startLive(url, tell, { drawn = () => {} } = {}) {
 
   function apply(frame) {
     if (frame.groups) return takeGroups(frame.groups);
+    if (frame.version) served(frame.version);
     if ("moved" in frame) moveAll(frame.moved, frame.jumps);
     correct(frame.now);
     [heardAt, watch] = [frame.now, frame.connection];

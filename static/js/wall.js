@@ -6,6 +6,7 @@ import { PATIENCE } from "leaseboard/connection";
 import { startLive } from "leaseboard/live";
 import { showProblem } from "leaseboard/problem";
 import { afterDrawing } from "leaseboard/shared_regions";
+import { served } from "leaseboard/wall_care";
 import { layOut, turn } from "leaseboard/wall_lanes";
 
 const { body } = document;
@@ -66,7 +67,7 @@ function tick() {
 
 correct(Number(document.querySelector('meta[name="server-time"]').content));
 scan();
-const live = startLive(body.dataset.liveUrl, tell, { drawn: layOut });
+const live = startLive(body.dataset.liveUrl, tell, { drawn: layOut, served });
 const ticker = new MutationObserver(showLine);
 function drawn() {
   layOut();

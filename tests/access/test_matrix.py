@@ -19,7 +19,7 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 from django.utils import timezone
 
-from dashboard.access import api_tokens, links
+from dashboard.access import api_tokens, links, screens
 from dashboard.access.api_tokens import PROBES
 from dashboard.live.consumers import own_sites_only
 from dashboard.live.consumers import urlpatterns as sockets
@@ -82,10 +82,19 @@ def visitors(key: str) -> dict[str, tuple[Client, str]]:
     return {
         "stranger": (Client(), ""),
         "wall": (Client(), f"?key={key}"),
+        "screen": (a_screen(), "?screen=1"),
         "guest": (browser_of(member("gil", None)), ""),
         "operator": (browser_of(member("olga", "operator")), ""),
         "admin": (browser_of(member("ada", "admin")), ""),
     }
+
+
+def a_screen() -> Client:
+    browser, now = Client(), timezone.now()
+    redeemed = screens.redeem(screens.make_code(WallLink.objects.get(name="lobby"), now), now)
+    assert redeemed is not None
+    browser.cookies[screens.COOKIE] = redeemed[1]
+    return browser
 
 
 def at_the_proxy() -> dict[str, tuple[Client, str]]:
@@ -126,7 +135,7 @@ def test_a_url_lets_in_whom_its_rule_names_with_its_methods(filled, key, page):
                 assert found != "in", case
             elif visitor in rule.who:
                 assert found in ("in", "elsewhere"), case
-            elif visitor in ("stranger", "wall"):
+            elif visitor in ("stranger", "wall", "screen"):
                 assert found in ("sign in", "refused"), case
             else:
                 assert found == "refused", case

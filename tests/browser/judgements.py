@@ -225,3 +225,17 @@ MISNAMED = r"""() => {
   axe.teardown();
   return found;
 }"""
+# On a wall: what hides a part of itself, but for names with an ellipsis, or is off the screen.
+CLIPPED = """() => [...document.querySelectorAll("body *")]
+  .filter((el) => el.checkVisibility() && !el.closest("svg, .cut, .ns, .who"))
+  .filter((el) => {
+    const { left, right, top, bottom } = el.getBoundingClientRect();
+    const style = getComputedStyle(el);
+    const wide = style.overflowX !== "visible" && el.scrollWidth > el.clientWidth + 1;
+    const high = style.overflowY !== "visible" && el.scrollHeight > el.clientHeight + 2;
+    const out = left < 0 || top < 0 || right > innerWidth + 1 || bottom > innerHeight + 1;
+    return wide || high || out;
+  })
+  .map((el) => `${el.className}: ${el.textContent.trim().slice(0, 60)}`)
+  .concat(document.documentElement.scrollHeight > innerHeight ? ["a scroll bar"] : [])
+  .concat(document.documentElement.scrollWidth > innerWidth ? ["a scroll bar"] : [])"""

@@ -28,6 +28,7 @@ PATHS = (
     "/components/",
     "/audit/",
     "/wall-links/",
+    "/wall/",
     "/people/",
     "/security-log/",
     "/tokens/",

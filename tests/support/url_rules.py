@@ -6,7 +6,7 @@ import msgspec
 
 READ, POST, FORM = ("GET", "HEAD"), ("POST",), ("GET", "HEAD", "POST")
 # The proxy's groups make its visitor an operator. Who is spoofed is refused everywhere.
-VISITORS = ("stranger", "wall", "guest", "operator", "admin", "proxy")
+VISITORS = ("stranger", "wall", "screen", "guest", "operator", "admin", "proxy")
 ALL, READERS, ADMINS = (
     frozenset(VISITORS),
     frozenset({"operator", "admin", "proxy"}),
@@ -49,7 +49,7 @@ RULES = {
     "incident": Rule(READERS, FORM),
     "history": Rule(READERS),
     "stretch": Rule(READERS),
-    "wall": Rule(READERS | {"wall"}),
+    "wall": Rule(READERS | {"wall", "screen"}),
     "search": Rule(READERS),
     "search_all": Rule(READERS),
     "audit": Rule(READERS),
@@ -86,6 +86,8 @@ RULES = {
     "own_password": Rule(frozenset({"guest", "operator", "admin"}), FORM, frozenset()),
     "wall_links": Rule(ADMINS, FORM),
     "revoke_wall_link": Rule(ADMINS, FORM),
+    "screen": Rule(ALL, FORM),
+    "screen_code": Rule(ADMINS, POST),
     "notifications": Rule(ADMINS),
     "new_receiver": Rule(ADMINS, FORM),
     "receiver": Rule(ADMINS, FORM),

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from tests.browser.judgements import CLIPPED
 from tests.browser.sizes.long_names import EXPIRED, GAPS, GRID, TEAM, fill
 from tests.support.api_client import LeaseApi, leases, timestamp
 from tests.support.processes import Server, serving, wait_for
@@ -134,6 +135,7 @@ def test_the_longest_sentence_of_the_ticker_is_whole_on_every_screen(
         wait_for(
             lambda: max(wall.evaluate(GAPS), default=0) < 1, what=f"no gap at {width}", seconds=10
         )
+        wait_for(lambda: wall.evaluate(CLIPPED) == [], what=f"all of it at {width}", seconds=10)
 
 
 # What of a row reaches out of it, or over what stands beside it.

@@ -37,8 +37,10 @@ MAIL = {
 }  # fmt: skip
 WEBHOOK = {"name": "hook", "url": "https://example.com/", "secret": "x", "group_seconds": "0"}
 QUIET = {"cluster": "a", "lease": "web/x", "since": "", "until": "", "reason": "an upgrade"}
+HALL = {"name": "hall", "clusters": "a", "days": "7", "namespace": "prod", "kinds": "lock"}
 CASES = [
-    ("/wall-links/", "/wall-links/", {"name": "hall", "clusters": "a", "days": "7"}),
+    ("/wall-links/", "/wall-links/", HALL),
+    ("/wall/", "/wall/", {"code": "ACDE 3467"}),
     ("/tokens/", "", {"name": "ci", "role": "operator", "days": "7"}),
     ("/badges/", "", {"name": "wiki", "cluster": "a", "lease": "kube-system/scheduler"}),
     ("/people/", "", {"username": "olga", "role": "operator"}),

@@ -76,7 +76,8 @@ READS = {
     "reliability": {
         "format", "period", "date", "by", "namespace", "lease", "objective", "page", "limit",
     },
-    "wall": FILTER | {"key"},
+    "wall": FILTER | {"key", "screen"},
+    "screen": set(),
     "search": {"format", "q", "lease", "go", "page", "limit"},
     "search_all": {"format", "q", "lease", "go", "page", "limit"},
     "audit": {
@@ -117,12 +118,12 @@ READS = {
     "metrics": set(),
 }  # fmt: skip
 ALWAYS_REFUSED = {"holders": {"at"}}  # other pages have it; the document does not name it here
-EVERYWHERE = {"q", "key"}  # read by the frame of each page
+EVERYWHERE = {"q", "key", "screen"}  # read by the frame of each page
 # They answer no GET.
 POSTED = {
     "lease_kind", "lease_vacancy", "redeem_sign_in_link", "sign_out", "stop_deletion",
     "test_receiver", "end_quiet_time", "acknowledge_incident", "revoke_badge",
-    "reliability_objective", "start_view", "remove_view",
+    "reliability_objective", "screen_code", "start_view", "remove_view",
 }  # fmt: skip
 FORMATS = {
     "home": ("json",),

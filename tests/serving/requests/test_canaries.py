@@ -56,6 +56,8 @@ SECRET_COLUMNS = {  # what it holds instead of the secret
     "leases_receiver.sealed": "encrypted",
     "leases_signinlink.digest": "digest",
     "leases_walllink.digest": "digest",
+    "leases_wallscreen.code_digest": "digest, keyed",
+    "leases_wallscreen.digest": "digest",
 }
 GONE = ("leases_signinlink", "leases_walllink", "leases_badge", "leases_apitoken")
 KEY = "-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----\n"
@@ -166,6 +168,18 @@ def found(pattern: str, page: str) -> str:
     return match[1]
 
 
+def open_screen(server: Server, browser: Opener, made: str) -> dict[str, str]:
+    """By a code of the wall link that was just made."""
+    token = found(r'name="csrfmiddlewaretoken" value="([^"]+)"', made)
+    there = f"{server.url}{found(r'(/wall-links/[0-9]+/code/)', made)}"
+    code = found(r"data-code>([A-Z0-9 ]+)<", read(browser, there, {"csrfmiddlewaretoken": token}))
+    screen = cookie_keeper()
+    assert "/c/a/wall/?screen=1" in send(screen, f"{server.url}/wall/", code=code)
+    (jar,) = [one.cookiejar for one in screen.handlers if isinstance(one, Cookies)]  # type: ignore[attr-defined]
+    (cookie,) = [str(one.value) for one in jar if one.name.startswith("leaseboard_screen_")]
+    return {"code": code, "code in one": code.replace(" ", ""), "screen": cookie}
+
+
 def use_everything(server: Server, browser: Opener, echo: str) -> dict[str, str]:
     """Make and use the secrets that Leaseboard makes itself. Returns them."""
     secrets: dict[str, str] = {}
@@ -177,6 +191,7 @@ def use_everything(server: Server, browser: Opener, echo: str) -> dict[str, str]
     )
     made = send(browser, f"{server.url}/wall-links/", name="hall", clusters="a", days="7")
     secrets["wall_link"] = found(r"key=([\w-]+)", made)
+    secrets |= open_screen(server, browser, made)
     made = send(browser, f"{server.url}/badges/", name="readme", cluster="a", lease="")
     secrets["badge"] = found(r"/badge/([\w-]+)\.svg", made)
     made = send(browser, f"{server.url}/people/", username="olga", role="operator")
