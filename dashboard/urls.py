@@ -30,6 +30,7 @@ from dashboard.pages.history import changes as history
 from dashboard.pages.history import stretch
 from dashboard.pages.holders import holder
 from dashboard.pages.holders import list as holders
+from dashboard.pages.incidents import across as incidents_across
 from dashboard.pages.incidents import incident, near_misses
 from dashboard.pages.incidents import list as incidents
 from dashboard.pages.lease import events_and_candidates as lease_events
@@ -118,6 +119,7 @@ urlpatterns = [
     path("", fleet.home, name="home"),
     path("c/<slug:cluster>/", include(of_cluster)),
     path("search/", search.search_all, name="search_all"),
+    path("incidents/", incidents_across.incidents_all, name="incidents_all"),
     path("audit/", audit.audit, name="audit"),
     path("audit/<int:number>/", audit.audit_row, name="audit_row"),
     path("wall-links/", wall_links.wall_links, name="wall_links"),

@@ -332,5 +332,5 @@ def _json(
         total=lanes.chosen.total,
         next_url=next_url,
         now=now,
-        known=request.cluster if shown.follows else None,
+        told=responses.unless_live(request.cluster, now) if shown.follows else None,
     )
