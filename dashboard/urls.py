@@ -26,6 +26,7 @@ from dashboard.pages import (
 )
 from dashboard.pages import errors as broken
 from dashboard.pages.edit import outcome, views
+from dashboard.pages.history import across as history_across
 from dashboard.pages.history import changes as history
 from dashboard.pages.history import stretch
 from dashboard.pages.holders import holder
@@ -119,6 +120,7 @@ urlpatterns = [
     path("", fleet.home, name="home"),
     path("c/<slug:cluster>/", include(of_cluster)),
     path("search/", search.search_all, name="search_all"),
+    path("history/", history_across.history_all, name="history_all"),
     path("incidents/", incidents_across.incidents_all, name="incidents_all"),
     path("audit/", audit.audit, name="audit"),
     path("audit/<int:number>/", audit.audit_row, name="audit_row"),

@@ -54,7 +54,7 @@ def page(request: HttpRequest) -> dict[str, Any]:
     return context
 
 
-EVERYWHERE = ("incidents",)  # pages of one cluster that are there for all of them
+EVERYWHERE = ("history", "incidents")  # pages of one cluster that are there for all of them
 
 
 def _nav(cluster: str) -> dict[str, str]:

@@ -14,17 +14,10 @@ from django.db.models import Count, Q, QuerySet, Value
 from django.db.models.functions import StrIndex
 from django.db.models.lookups import GreaterThan
 
+from leases.domain import incident as domain
 from leases.domain.cause.clue import FORM_WRITER, Clue, is_human_writer
 from leases.domain.change import Change, ChangeType
-from leases.domain.incident import (
-    AT_THE_SAME_TIME,
-    Cause,
-    ElsewhereIncident,
-    Incident,
-    Member,
-    Standing,
-    at_the_same_time,
-)
+from leases.domain.incident import Cause, ElsewhereIncident, Incident, Member, Standing
 from leases.domain.lease import Lease, LeaseSpec, ObjectMeta, ObjectName
 from leases.history.database import NUL_SYMBOL, by_index, from_stored, moment, select, to_stored
 from leases.history.find_changes import BadCursor, of_lease
@@ -285,7 +278,7 @@ def incidents_beside(
         for first in range(0, len(windows), _WINDOWS)
         for one in _shown_between(windows[first : first + _WINDOWS], clusters)
     ]
-    found = ((one.id, at_the_same_time(one, others)) for one in incidents)
+    found = ((one.id, domain.at_the_same_time(one, others)) for one in incidents)
     return {number: beside for number, beside in found if beside}
 
 
@@ -293,7 +286,7 @@ def _windows(moments: Sequence[datetime]) -> list[tuple[datetime, datetime]]:
     """The times around these moments, which are in order."""
     found: list[tuple[datetime, datetime]] = []
     for one in moments:
-        first, last = one - AT_THE_SAME_TIME, one + AT_THE_SAME_TIME
+        first, last = one - domain.AT_THE_SAME_TIME, one + domain.AT_THE_SAME_TIME
         if found and first <= found[-1][1]:
             first = found.pop()[0]
         found.append((first, last))

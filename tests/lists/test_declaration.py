@@ -21,8 +21,8 @@ from tests.support.values.edge_values import VALUES
 NOW = datetime(2026, 11, 24, 12, tzinfo=UTC)
 # Each page that shows one of these draws it from its declaration.
 NAMES = {
-    "audit", "history", "holders", "home", "incidents", "incidents_all", "leases", "near_misses",
-    "search", "search_all", "security_log", "stretch",
+    "audit", "history", "history_all", "holders", "home", "incidents", "incidents_all", "leases",
+    "near_misses", "search", "search_all", "security_log", "stretch",
 }  # fmt: skip
 
 

@@ -9,40 +9,28 @@ from django.views.decorators.http import require_safe
 
 from dashboard.access.guards import ClusterRequest
 from dashboard.lists.declaration import FoundRows
-from dashboard.pages.incidents.list import (
-    PAGE_SIZE,
-    IncidentFilter,
-    IncidentList,
-    confidences,
-)
-from dashboard.parts.across import (
-    OfClusters,
-    choice_of_clusters,
-    not_live,
-    not_live_items,
-    of_all_clusters,
-    offered_namespaces,
-)
+from dashboard.pages.incidents import list as of_one
+from dashboard.parts import across
 from dashboard.parts.formatting import counted, listed
 from dashboard.parts.key_figures import Calm
 from dashboard.watched_cluster import WatchedCluster
 from leases.history.find_incidents import StoredIncident
 
 
-class IncidentsOfClusters(OfClusters, IncidentFilter, frozen=True, kw_only=True):
+class IncidentsOfClusters(across.OfClusters, of_one.IncidentFilter, frozen=True, kw_only=True):
     """`clusters` and `labels` choose clusters; without them, all are wanted."""
 
-    PARAMETERS = OfClusters.CLUSTERS | IncidentFilter.PARAMETERS
+    PARAMETERS = across.OfClusters.CLUSTERS | of_one.IncidentFilter.PARAMETERS
     clusters: tuple[str, ...] = ()
     labels: tuple[tuple[str, str], ...] = ()
 
     @property
     def plain(self) -> bool:
         """Whichever the clusters are."""
-        return self.replace(clusters=(), labels=(), limit=PAGE_SIZE) == type(self)()
+        return self.replace(clusters=(), labels=(), limit=of_one.PAGE_SIZE) == type(self)()
 
 
-class IncidentsAcross(IncidentList):
+class IncidentsAcross(of_one.IncidentList):
     """As the list of one cluster; each row names its own."""
 
     name = "incidents_all"
@@ -56,7 +44,7 @@ class IncidentsAcross(IncidentList):
         return self.wanted.chosen()
 
     def told(self) -> dict[str, Any]:
-        return not_live_items(self.clusters, self.now)
+        return across.not_live_items(self.clusters, self.now)
 
     def file_name(self) -> str:
         return f"incidents-{self.now:%Y%m%dT%H%M%SZ}"
@@ -65,7 +53,7 @@ class IncidentsAcross(IncidentList):
         return super().page(found) | {"plain": self.wanted.plain and bool(self.clusters)}
 
     def _no_incident(self) -> Calm:
-        silent = [f"{one.name} ({one.says})" for one in not_live(self.clusters, self.now)]
+        silent = [f"{one.name} ({one.says})" for one in across.not_live(self.clusters, self.now)]
         if silent:
             text = f"What happens now is not known of {listed(silent, 5)}."
             return Calm("No unplanned incident is known", text, "i-unplug")
@@ -73,19 +61,19 @@ class IncidentsAcross(IncidentList):
         return Calm(f"No incident in {counted(len(self.clusters), 'cluster')}", text, "i-clock")
 
     def refused(self) -> dict[str, Any]:
-        typed = choice_of_clusters(self.wanted, self.clusters, self.now, self.request.GET)
+        typed = across.choice_of_clusters(self.wanted, self.clusters, self.now, self.request.GET)
         return super().refused() | {"across": typed}
 
     def _beside(self) -> dict[str, Any]:
         return {
-            "across": choice_of_clusters(self.wanted, self.clusters, self.now),
-            "confidences": confidences(),
-            "namespaces": offered_namespaces(self.clusters),
+            "across": across.choice_of_clusters(self.wanted, self.clusters, self.now),
+            "of_one.confidences": of_one.confidences(),
+            "namespaces": across.offered_namespaces(self.clusters),
         }
 
 
 @require_safe
-@of_all_clusters("incidents")
+@across.of_all_clusters("incidents")
 def incidents_all(request: ClusterRequest) -> HttpResponseBase:
     """The list as a page, JSON, or all of it as CSV."""
     return IncidentsAcross(request).answer()

@@ -66,6 +66,10 @@ READS = {
         "format", "before", "limit", "change", "cause", "kind", "namespace", "lease", "holder",
         "inferred", "since", "until", "range", "view", "q",
     },
+    "history_all": {
+        "format", "cluster", "env", "before", "limit", "change", "cause", "kind", "namespace",
+        "lease", "holder", "inferred", "since", "until", "range", "view", "q",
+    },
     "stretch": {"format", "from", "to", "range", "kind", "sort", "page", "limit"},
     "incidents": {
         "format", "cause", "namespace", "lease", "holder", "range", "from", "to", "going_on",
@@ -131,6 +135,7 @@ FORMATS = {
     "holders": ("json",),
     "holder": ("json",),
     "history": ("json", "csv", "ndjson"),
+    "history_all": ("json", "csv", "ndjson"),
     "stretch": ("json", "csv"),
     "incidents": ("json", "csv"),
     "incidents_all": ("json", "csv"),
