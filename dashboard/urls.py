@@ -40,6 +40,7 @@ from dashboard.pages.lease import view as lease
 from dashboard.pages.notifications import messages
 from dashboard.pages.notifications import receivers as notifications
 from dashboard.pages.search import view as search
+from dashboard.pages.timeline import across as timeline_across
 from dashboard.pages.timeline import view as timeline
 
 of_cluster = [
@@ -120,6 +121,7 @@ urlpatterns = [
     path("", fleet.home, name="home"),
     path("c/<slug:cluster>/", include(of_cluster)),
     path("search/", search.search_all, name="search_all"),
+    path("timeline/", timeline_across.timeline_all, name="timeline_all"),
     path("history/", history_across.history_all, name="history_all"),
     path("incidents/", incidents_across.incidents_all, name="incidents_all"),
     path("audit/", audit.audit, name="audit"),

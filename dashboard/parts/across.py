@@ -97,6 +97,10 @@ class OfClusters(OfLabels):
             and self.labelled(board.feeds[name])
         ]
 
+    def which(self) -> list[tuple[str, str]]:
+        """The parameters that choose clusters."""
+        return [*self.labels, *(("cluster", name) for name in self.clusters)]
+
     def says(self) -> str:
         """Which clusters are wanted, in words; "" for all."""
         said = [f"{key}={value}" for key, value in self.labels]

@@ -54,7 +54,8 @@ def page(request: HttpRequest) -> dict[str, Any]:
     return context
 
 
-EVERYWHERE = ("history", "incidents")  # pages of one cluster that are there for all of them
+# Pages of one cluster that are there for all of them too.
+EVERYWHERE = ("timeline", "history", "incidents")
 
 
 def _nav(cluster: str) -> dict[str, str]:

@@ -6,12 +6,14 @@ from itertools import pairwise
 from operator import attrgetter
 
 import msgspec
+from django.db import connection
 
 from leases.domain.change import Change, ChangeType
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.terms import Life, fold
-from leases.history.database import by_index, select
+from leases.history.change_counts import INSIDE
+from leases.history.database import Row, by_index, moment, select
 from leases.history.rows import COLUMNS, to_change
 from leases.history.states_as_of import changes_at, changes_before
 from leases.models import END_A_GAP
@@ -122,6 +124,103 @@ def _losers(cluster: str, kind: Kind, since: datetime, until: datetime) -> Itera
             [cluster, kind.value, change.value, since, until],
         )
         yield from (ObjectName(*row) for row in rows)
+
+
+class LostLease(msgspec.Struct, frozen=True, kw_only=True):
+    """One Lease that lost its holder in a stretch, or was without one at its beginning."""
+
+    key: ObjectName
+    times: int  # that it was lost; of very many, the newest
+    gap_seconds: float  # without a holder, inside the stretch
+
+
+READ = 40_000  # changes of each sort, of all clusters together
+FEWEST = 100  # of each cluster
+AT_ONCE = 200  # selects of one statement; SQLite joins 500
+
+
+def lost_between(
+    clusters: Sequence[str], kinds: Sequence[Kind], since: datetime, until: datetime
+) -> dict[str, list[LostLease]]:
+    """Return the Leases of each cluster that lost their holder in the stretch, the longest time
+    without one first. Of a busy cluster only its newest changes are read.
+    """
+    times: dict[tuple[str, ObjectName], int] = {}
+    gaps: dict[tuple[str, ObjectName], float] = {}
+    lost_at: dict[tuple[str, ObjectName], datetime] = {}
+    for place, number, at in _lost(clusters, kinds, since, until):
+        times[place] = times.get(place, 0) + number
+        lost_at[place] = max(at, lost_at.get(place, at))
+    for place, seconds, at in _regained(clusters, kinds, since, until):
+        gaps[place] = gaps.get(place, 0.0) + seconds
+        if place in lost_at and at >= lost_at[place]:
+            del lost_at[place]
+    for place, at in lost_at.items():  # nobody holds it since
+        gaps[place] = gaps.get(place, 0.0) + (until - at).total_seconds()
+    found: dict[str, list[LostLease]] = {}
+    for place in {*times, *(place for place, seconds in gaps.items() if seconds > 0)}:
+        cluster, key = place
+        one = LostLease(key=key, times=times.get(place, 0), gap_seconds=gaps.get(place, 0.0))
+        found.setdefault(cluster, []).append(one)
+    for some in found.values():
+        some.sort(key=lambda one: (-one.gap_seconds, -one.times, one.key))
+    return found
+
+
+Place = tuple[str, ObjectName]
+_IN = "cluster = %s AND kind = %s AND at >= %s AND at < %s"
+
+
+def _lost(
+    clusters: Sequence[str], kinds: Sequence[Kind], since: datetime, until: datetime
+) -> Iterator[tuple[Place, int, datetime]]:
+    each = (
+        f"SELECT cluster, namespace, name, at FROM {by_index('change_by_kind')} "  # noqa: S608
+        f"WHERE {_IN} AND change = %s ORDER BY at DESC, id DESC LIMIT {_share(clusters)}"
+    )
+    given = [
+        (cluster, kind.value, since, until, change.value)
+        for cluster in clusters
+        for kind in kinds
+        for change in LOSE_A_HOLDER
+    ]
+    for cluster, namespace, name, number, at in _grouped(each, "COUNT(*), MAX(at)", given):
+        yield (cluster, ObjectName(namespace, name)), number, moment(at)
+
+
+def _regained(
+    clusters: Sequence[str], kinds: Sequence[Kind], since: datetime, until: datetime
+) -> Iterator[tuple[Place, float, datetime]]:
+    each = (
+        "SELECT cluster, namespace, name, at, gap_seconds "  # noqa: S608
+        f"FROM {by_index('change_ends_gap')} "
+        f"WHERE {_IN} AND change IN {END_A_GAP} ORDER BY at DESC LIMIT {_share(clusters)}"
+    )
+    given = [(cluster, kind.value, since, until) for cluster in clusters for kind in kinds]
+    total = f"SUM({INSIDE[connection.vendor]}), MAX(at)"
+    for cluster, namespace, name, seconds, at in _grouped(each, total, given, [since]):
+        yield (cluster, ObjectName(namespace, name)), seconds or 0.0, moment(at)
+
+
+def _share(clusters: Sequence[str]) -> int:
+    return max(FEWEST, READ // max(1, len(clusters)))
+
+
+def _grouped(
+    each: str,
+    figures: str,
+    given: Sequence[tuple[object, ...]],
+    before: Sequence[object] = (),
+) -> Iterator[Row]:
+    """The figures of each Lease, over one select for each of `given`."""
+    for first in range(0, len(given), AT_ONCE):
+        some = given[first : first + AT_ONCE]
+        every = " UNION ALL ".join([f"SELECT * FROM ({each}) AS one"] * len(some))  # noqa: S608
+        yield from select(
+            f"SELECT cluster, namespace, name, {figures} FROM ({every}) AS every "  # noqa: S608
+            "GROUP BY cluster, namespace, name",
+            [*before, *(value for values in some for value in values)],
+        )
 
 
 _INSIDE = "cluster = %s AND namespace = %s AND name = %s AND at > %s AND at <= %s"

@@ -22,7 +22,7 @@ NOW = datetime(2026, 11, 24, 12, tzinfo=UTC)
 # Each page that shows one of these draws it from its declaration.
 NAMES = {
     "audit", "history", "history_all", "holders", "home", "incidents", "incidents_all", "leases",
-    "near_misses", "search", "search_all", "security_log", "stretch",
+    "near_misses", "search", "search_all", "security_log", "stretch", "timeline_all",
 }  # fmt: skip
 
 

@@ -52,6 +52,7 @@ RULES = {
     "wall": Rule(READERS | {"wall"}),
     "search": Rule(READERS),
     "search_all": Rule(READERS),
+    "timeline_all": Rule(READERS),
     "history_all": Rule(READERS),
     "incidents_all": Rule(READERS),
     "audit": Rule(READERS),

@@ -3,13 +3,15 @@
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
+from urllib.parse import urlencode
 
 from django.http import HttpResponseBase
+from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from dashboard.access.guards import ClusterRequest
 from dashboard.lists.declaration import FoundRows
-from dashboard.pages.history.changes import History, export_name
+from dashboard.pages.history.changes import History, export_name, stretch_of
 from dashboard.parts import across
 from dashboard.parts.change_sentence import signed_lines, with_known_causes
 from dashboard.parts.page_links import HistoryState
@@ -51,8 +53,15 @@ class HistoryAcross(History):
             "board": self._board(found),
             "lines": signed_lines(changes, self.now, self.request.user),
             "across": across.choice_of_clusters(self.wanted, self.clusters, self.now),
+            "timeline_url": self._timeline_url(),
             "namespaces": across.offered_namespaces(self.clusters),
         }
+
+    def _timeline_url(self) -> str:
+        """The same clusters, kinds and time."""
+        query = [*self.wanted.which(), *stretch_of(self.wanted, self.now)]
+        query += [("kind", kind) for kind in self.wanted.kind]
+        return f"{reverse('timeline_all')}?{urlencode([one for one in query if one[1]])}"
 
     def refused(self) -> dict[str, Any]:
         typed = across.choice_of_clusters(self.wanted, self.clusters, self.now, self.request.GET)

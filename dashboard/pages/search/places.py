@@ -19,6 +19,7 @@ OF_CLUSTER: tuple[Place, ...] = (
 )
 OF_BOARD: tuple[Place, ...] = (
     ("home", "All clusters", None, "home"),
+    ("timeline_all", "Timeline of all clusters", None, "who lost holders when"),
     ("history_all", "History of all clusters", None, "changes export csv"),
     ("incidents_all", "Incidents of all clusters", None, "causes why"),
     ("audit", "Audit trail", roles.READ_TRAIL, "writes who edited"),

@@ -66,6 +66,9 @@ READS = {
         "format", "before", "limit", "change", "cause", "kind", "namespace", "lease", "holder",
         "inferred", "since", "until", "range", "view", "q",
     },
+    "timeline_all": {
+        "format", "cluster", "env", "range", "from", "to", "at", "kind", "limit", "page",
+    },
     "history_all": {
         "format", "cluster", "env", "before", "limit", "change", "cause", "kind", "namespace",
         "lease", "holder", "inferred", "since", "until", "range", "view", "q",
@@ -135,6 +138,7 @@ FORMATS = {
     "holders": ("json",),
     "holder": ("json",),
     "history": ("json", "csv", "ndjson"),
+    "timeline_all": ("json",),
     "history_all": ("json", "csv", "ndjson"),
     "stretch": ("json", "csv"),
     "incidents": ("json", "csv"),
