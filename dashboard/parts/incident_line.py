@@ -194,12 +194,11 @@ def beside_lines(incidents: Sequence[Incident], now: datetime) -> dict[str, list
 
 def _beside(one: ElsewhereIncident, now: datetime) -> BesideLine:
     names = listed([shortened(visible(host), 40) for host in one.hosts], 2)
-    alike = f" A host is called {names} in both." if names else ""
-    says = f"Began {when(one.began, now)}, with the same cause."
-    if one.cause is Cause.UNKNOWN:
-        says = f"Began {when(one.began, now)}; its cause is not known either."
+    cause = "its cause is not known either" if one.cause is Cause.UNKNOWN else "with the same cause"
+    alike = f"a host is called {names} in both" if names else ""
+    says = ", ".join(filter(None, (f"began {when(one.began, now)}", cause, alike)))
     sentence = shortened(visible(one.sentence), MAX_SENTENCE)
-    return BesideLine(one.cluster, incident_url(one.cluster, one.id), f"{sentence}. {says}{alike}")
+    return BesideLine(one.cluster, incident_url(one.cluster, one.id), f"{sentence} ({says})")
 
 
 def visible(text: str) -> str:

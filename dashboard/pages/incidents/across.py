@@ -67,7 +67,7 @@ class IncidentsAcross(of_one.IncidentList):
     def _beside(self) -> dict[str, Any]:
         return {
             "across": across.choice_of_clusters(self.wanted, self.clusters, self.now),
-            "of_one.confidences": of_one.confidences(),
+            "confidences": of_one.confidences(),
             "namespaces": across.offered_namespaces(self.clusters),
         }
 

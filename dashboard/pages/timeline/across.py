@@ -84,6 +84,12 @@ class TimelineAcross(List[TimelineOfClusters, LaneRow]):
     def clusters(self) -> Sequence[WatchedCluster]:
         return self.wanted.chosen()
 
+    @cached_property
+    def blind(self) -> dict[str, tuple[UnwatchedTime, ...]]:
+        """What nobody watched of each cluster."""
+        names, shown = [one.name for one in self.clusters], self.shown
+        return unwatched_of(names, since=shown.since, until=shown.until, now=self.now)
+
     def told(self) -> dict[str, Any]:
         return across.not_live_items(self.clusters, self.now)
 
@@ -187,19 +193,17 @@ class TimelineAcross(List[TimelineOfClusters, LaneRow]):
         return f"{reverse('history_all')}?{urlencode([one for one in query if one[1]])}"
 
     def _says(self) -> str:
-        """Which clusters had no loss, as far as they were watched."""
-        names = [one.name for one in self.clusters if one.name not in self.lost]
+        """Which clusters had no loss, and were watched all the time."""
+        quiet = (one.name for one in self.clusters if not self.blind.get(one.name))
+        names = [name for name in quiet if name not in self.lost]
         what = "election" if not self.wanted.kinds else "such Lease"
         return f"No {what} lost its holder in {listed(names, across.SAID)}." if names else ""
 
     def _silent(self) -> list[tuple[str, str]]:
         """The clusters of which a part was not watched, each with how much."""
-        names = [one.name for one in self.clusters]
-        since, until = self.shown.since, self.shown.until
-        blind = unwatched_of(names, since=since, until=until, now=self.now)
         return [
             (name, "all of it" if unseen_of(some, self.shown) == "whole" else _length(some))
-            for name, some in blind.items()
+            for name, some in self.blind.items()
             if some
         ]
 

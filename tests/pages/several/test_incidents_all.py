@@ -84,8 +84,9 @@ def test_each_row_names_its_cluster_and_what_began_at_the_same_time(three, opera
     }
     assert set(rows) == {"de", "eu", "us"}
     assert 'href="/c/eu/incidents/e1/"' in rows["de"]
-    assert "A host is called worker-7 in both." in rows["de"]
+    assert "a host is called worker-7 in both" in rows["de"]
     assert 'href="/c/de/incidents/d1/"' in rows["eu"]
+    assert "Certain" in text.split("How sure we are")[1]
     assert "At the same time" not in rows["us"]
     story = text_of(operator.get("/c/de/incidents/d1/"))
     assert "At the same time as" in story

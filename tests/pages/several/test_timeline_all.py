@@ -96,6 +96,7 @@ def test_what_was_not_watched_is_said_and_not_called_quiet(three, operator):
         said = text.split("Not watched all the time")[1].split("</p>")[0]
         assert re.search(r"de \(1 h", said)
         assert "eu (all of it)" in said
+        assert "No election lost its holder in" not in text
         assert "us" not in re.findall(r"\b(\w+) \(", said)
 
 
