@@ -37,6 +37,7 @@ EVERYTHING: Chosen = {
     "pages/edit/test_odd_holders.py": ("released",),
     "pages/edit/test_view.py": FORMS,
     "pages/search/test_search.py": ("deleted_lease",),
+    "pages/several": (),
     "pages/timeline/test_changed.py": (),
     "serving/requests/test_slow_history.py": (),
     "serving/tasks/test_deletions.py": ("stop", "dead"),

@@ -129,11 +129,13 @@ def test_what_a_cluster_cannot_tell_is_said(board, operator):
         assert "No unplanned incident is known" in text
 
 
-def test_people_with_one_cluster_are_led_to_its_list(tmp_path, operator):
-    install_board(None)
+@pytest.mark.parametrize("page", ["incidents", "history", "timeline"])
+def test_people_with_one_cluster_are_led_to_its_page(tmp_path, operator, page):
     board_of(tmp_path, "de")
-    answer = operator.get(f"{PATH}?range=24h&cluster=de")
-    assert (answer.status_code, answer["Location"]) == (302, "/c/de/incidents/?range=24h")
-    assert operator.get(f"{PATH}?cluster=eu").status_code == 400
-    assert operator.get(f"{PATH}?format=json").json()["items"] == []
+    answer = operator.get(f"/{page}/?range=24h&cluster=de")
+    assert (answer.status_code, answer["Location"]) == (302, f"/c/de/{page}/?range=24h")
+    assert operator.get(f"/{page}/?cluster=eu").status_code == 400
+    assert operator.get(f"/{page}/?format=json").json()["items"] == []
+    nav = text_of(operator.get(f"/c/de/{page}/")).split('<nav class="nav"')[1].split("</nav>")[0]
+    assert f'href="/c/de/{page}/" aria-current="page"' in nav
     install_board(None)
