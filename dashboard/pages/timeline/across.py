@@ -27,7 +27,7 @@ from dashboard.parts.page_links import shown_time
 from dashboard.watched_cluster import WatchedCluster
 from leases.domain.kind import Kind
 from leases.domain.watched_times import UnwatchedTime
-from leases.history.timeline_lanes import LostLease, lost_between
+from leases.history.timeline_lanes import Losses, lost_between
 from leases.history.watched_spans import unwatched_of
 
 EACH = 5  # lanes of one cluster
@@ -78,7 +78,7 @@ class TimelineAcross(List[TimelineOfClusters, LaneRow]):
     templates = ("timeline/across.html", "timeline/_across.html")
     spans_clusters = True
     shown: time_range.TimeRange
-    lost: dict[str, list[LostLease]]
+    lost: dict[str, Losses]
 
     @cached_property
     def clusters(self) -> Sequence[WatchedCluster]:
@@ -102,16 +102,16 @@ class TimelineAcross(List[TimelineOfClusters, LaneRow]):
         number, place = by_page.page_of(len(worst))
         board = running_board().clusters
         drawn = [self._lanes_of(board[name]) for name in worst[place]]
-        total = sum(min(self.wanted.each, len(some)) for some in self.lost.values())
+        total = sum(min(self.wanted.each, len(some.leases)) for some in self.lost.values())
         rows = [LaneRow(of, lane) for of in drawn for lane in of.lanes.page]
         return FoundRows(rows, total, number, more=drawn)
 
     def _gravity(self, cluster: str) -> tuple[float, int, str]:
-        some = self.lost[cluster]
+        some = self.lost[cluster].leases
         return -sum(one.gap_seconds for one in some), -sum(one.times for one in some), cluster
 
     def _lanes_of(self, cluster: WatchedCluster) -> ClusterLanes:
-        some = self.lost[cluster.name]
+        some = self.lost[cluster.name].leases
         keys = [one.key for one in some[: self.wanted.each]]
         return ClusterLanes(
             cluster, lost_lanes(cluster.store, keys, len(some), self.shown, self.now)
@@ -167,11 +167,12 @@ class TimelineAcross(List[TimelineOfClusters, LaneRow]):
             end=end,
             bands=bands_by_lease(name, incidents, keys, scale, end or self.now),
         )
-        total = lanes.chosen.total
+        total, least = lanes.chosen.total, "" if self.lost[name].whole else "at least "
+        whose = "its" if total == 1 else "their"
         return {
             "cluster": name,
             "url": self._own_timeline(name),
-            "says": f"{counted(total, 'Lease')} lost {'its' if total == 1 else 'their'} holder",
+            "says": f"{least}{counted(total, 'Lease')} lost {whose} holder",
             "more": total - len(keys),
             "lanes": [view | {"key": f"{name}/{view['key']}"} for view in views],
             "blind": fog(((span.since, span.until) for span in lanes.blind), scale),

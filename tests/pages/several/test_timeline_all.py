@@ -13,6 +13,7 @@ from leases.domain.change import ChangeType
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.watched_times import WatchEnd
+from leases.history import timeline_lanes
 from leases.history.timeline_lanes import lost_between
 from tests.pages.conftest import HTMX, remember, text_of
 from tests.support.board import board_of
@@ -118,12 +119,30 @@ def test_the_sums_of_several_clusters_are_those_of_each(three):
     found = lost_between(["de", "eu", "us"], [Kind.ELECTION], since, now)
     alone = [lost_between([name], [Kind.ELECTION], since, now) for name in ("de", "eu", "us")]
     assert found == {name: some for one in alone for name, some in one.items()}
-    (early, one, twice) = found["us"]
-    assert [each.key.name for each in found["us"]] == ["early", "one", "twice"]
+    (early, one, twice) = found["us"].leases
+    assert [each.key.name for each in found["us"].leases] == ["early", "one", "twice"]
     assert early.gap_seconds == pytest.approx(600, abs=2)
     assert (one.gap_seconds, one.times) == (60, 1)
     assert (twice.gap_seconds, twice.times) == (7, 2)
-    assert found["de"][0].key == ObjectName("apps", "one")
+    assert found["de"].leases[0].key == ObjectName("apps", "one")
+
+
+def test_a_busy_cluster_claims_no_loss_that_may_have_ended(three, operator, monkeypatch):
+    """The newest changes that came to a holder begin after the old loss ended."""
+    monkeypatch.setattr(timeline_lanes, "READ", 9)
+    monkeypatch.setattr(timeline_lanes, "FEWEST", 3)
+    for number in range(3):
+        seconds = 300 - number
+        remember(ChangeType.RESTARTED, seconds_ago=seconds, cluster="us", name=f"r-{number}")
+    (one,) = lost_between(["us", "de", "eu"], [Kind.ELECTION], *last_hour())["us"].leases
+    assert (one.key.name, one.gap_seconds) == ("one", 0)
+    text = text_of(operator.get(f"{PATH}?cluster=us&cluster=de&cluster=eu"))
+    assert "at least 1 Lease lost its holder" in text
+
+
+def last_hour() -> tuple[datetime, datetime]:
+    now = datetime.now(UTC)
+    return now - timedelta(hours=1), now
 
 
 def test_the_timeline_and_history_of_the_same_clusters_lead_to_each_other(three, operator):
