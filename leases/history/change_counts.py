@@ -131,7 +131,9 @@ TALLIED = 40_000
 # Seconds without a holder that a change ended, without those before the stretch.
 INSIDE = {
     "sqlite": "MIN(gap_seconds, (julianday(at) - julianday(%s)) * 86400.0)",
-    "postgresql": "LEAST(gap_seconds, EXTRACT(EPOCH FROM (at - CAST(%s AS timestamptz))))",
+    # LEAST ignores a null, and would count the time since the stretch began.
+    "postgresql": "CASE WHEN gap_seconds IS NOT NULL THEN "
+    "LEAST(gap_seconds, EXTRACT(EPOCH FROM (at - CAST(%s AS timestamptz)))) END",
 }
 _LOST = (ChangeType.EXPIRED.value, ChangeType.RELEASED.value)
 _NOT_LOST = (*END_A_GAP, ChangeType.CREATED.value, ChangeType.DELETED.value)
