@@ -123,7 +123,12 @@ _CLUSTER = re.compile(r"[a-z0-9][-a-z0-9]*")
 _LABEL = re.compile(
     r"([a-z0-9][-a-z0-9]*):([a-z][-a-z0-9_.]{0,62})=([A-Za-z0-9][-A-Za-z0-9_.]{0,62})", re.ASCII
 )
-TAKEN = ("by", "format", "key", "limit", "page", "q")  # parameters of the page of all clusters
+# Parameters of pages over several clusters, where each label is one too.
+TAKEN = (
+    "at", "before", "by", "cause", "change", "cluster", "format", "from", "going_on", "holder",
+    "inferred", "key", "kind", "lease", "limit", "namespace", "page", "q", "range", "show", "since",
+    "to", "until", "view",
+)  # fmt: skip
 _HOST = re.compile(r"\*|\.?([\w-]+\.)*[\w-]+\.?|\[[0-9a-fA-F:.]+\]")
 _DATABASE_FORM = "write sqlite:///PATH or postgresql://USER:PASSWORD@HOST/NAME"
 _POSTGRESQL = ("postgres", "postgresql")

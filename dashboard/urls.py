@@ -28,10 +28,12 @@ from dashboard.pages import (
 )
 from dashboard.pages import errors as broken
 from dashboard.pages.edit import outcome, views
+from dashboard.pages.history import across as history_across
 from dashboard.pages.history import changes as history
 from dashboard.pages.history import stretch
 from dashboard.pages.holders import holder
 from dashboard.pages.holders import list as holders
+from dashboard.pages.incidents import across as incidents_across
 from dashboard.pages.incidents import incident, near_misses
 from dashboard.pages.incidents import list as incidents
 from dashboard.pages.lease import events_and_candidates as lease_events
@@ -40,6 +42,7 @@ from dashboard.pages.lease import view as lease
 from dashboard.pages.notifications import messages
 from dashboard.pages.notifications import receivers as notifications
 from dashboard.pages.search import view as search
+from dashboard.pages.timeline import across as timeline_across
 from dashboard.pages.timeline import view as timeline
 
 of_cluster = [
@@ -120,6 +123,9 @@ urlpatterns = [
     path("", fleet.home, name="home"),
     path("c/<slug:cluster>/", include(of_cluster)),
     path("search/", search.search_all, name="search_all"),
+    path("timeline/", timeline_across.timeline_all, name="timeline_all"),
+    path("history/", history_across.history_all, name="history_all"),
+    path("incidents/", incidents_across.incidents_all, name="incidents_all"),
     path("audit/", audit.audit, name="audit"),
     path("audit/<int:number>/", audit.audit_row, name="audit_row"),
     path("wall/", screen.screen, name="screen"),

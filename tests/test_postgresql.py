@@ -39,6 +39,7 @@ EVERYTHING: Chosen = {
     "pages/edit/test_view.py": FORMS,
     "pages/saved_views/test_saved_views.py": (),
     "pages/search/test_search.py": ("deleted_lease",),
+    "pages/several": (),
     "pages/timeline/test_changed.py": (),
     "serving/requests/test_slow_history.py": (),
     "serving/tasks/test_deletions.py": ("stop", "dead"),

@@ -58,6 +58,7 @@ class List(Generic[W, R]):
     fields: ClassVar[tuple[str, ...]] = ()
     permission: ClassVar[str] = VIEW  # what reading a file takes until its end
     shows_now: ClassVar[bool] = False  # the items show the present state of the cluster
+    spans_clusters: ClassVar[bool] = False  # JSON says which of them are not live
     forms_ask_files: ClassVar[bool] = False  # so a browser gets a refused file's form back
     draws_unknown_formats: ClassVar[bool] = False  # the refusal of an unknown format is a page
 
@@ -107,6 +108,10 @@ class List(Generic[W, R]):
     def links(self) -> ListLinks:
         return ListLinks(self.request.path, self.wanted)
 
+    def told(self) -> Json:
+        """What JSON says beside the items."""
+        return responses.unless_live(self.request.cluster, self.now) if self.shows_now else {}
+
     def query(self) -> str:
         """What an address of this page has behind its question mark."""
         return self.wanted.query()
@@ -137,7 +142,7 @@ class List(Generic[W, R]):
                 total=found.total,
                 next_url=self.next_url(found),
                 now=self.now,
-                known=self.request.cluster if self.shows_now else None,
+                told=self.told(),
             )
         if (url := self.leads_to(found)) and not self.request.htmx:
             return redirect(url)

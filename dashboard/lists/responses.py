@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import chain, islice
 from typing import Any
@@ -75,11 +75,11 @@ def items(
     total: int,
     next_url: str | None,
     now: datetime,
-    known: WatchedCluster | None = None,
+    told: Mapping[str, Any] | None = None,
 ) -> HttpResponse:
-    """As docs/api.md has it. `known`: the cluster whose present state the items show."""
+    """As docs/api.md has it. `told`: what is said beside the items, such as `unless_live`."""
     answer = {"items": found, "total": total, "next": next_url, "now": format_microtime(now)}
-    return json(answer | (unless_live(known, now) if known is not None else {}))
+    return json(answer | dict(told or {}))
 
 
 def unless_live(known: WatchedCluster, now: datetime) -> dict[str, Any]:

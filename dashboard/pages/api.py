@@ -101,6 +101,7 @@ def _declared(name: str) -> Json:
     return {
         "formats": ["json", *one.files],
         "known": one.shows_now,
+        "spans": one.spans_clusters,
         "list": [parameter.name for parameter in one.reads.PARAMETERS.values()],
     }
 
@@ -166,6 +167,8 @@ def answered(answer: Json) -> Json:
             fields["connection?"] = "ConnectionState | unless the cluster is live"
             fields["as_of?"] = "time? | when Leaseboard last heard from the cluster"
             fields["behind_seconds?"] = "number | how old the newest event is that it took"
+        if answer.get("spans"):
+            fields["not_live"] = "[NotLive] | the wanted clusters that may have more than is shown"
         schema = object_of(fields)
     content: Json = {"application/json": {"schema": schema}}
     for one in answer.get("formats", ["json"])[1:]:

@@ -5,7 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 from functools import lru_cache
 from itertools import groupby
-from typing import Any, Self, cast
+from typing import Any, cast
 from weakref import WeakKeyDictionary
 
 import msgspec
@@ -30,13 +30,12 @@ from dashboard.lists.url_parameters import (
     PAGE,
     BadFilter,
     Parameter,
-    UrlState,
     for_input,
     one_of,
     quoted,
-    text,
     typed,
 )
+from dashboard.parts.across import OfLabels, values_of_labels
 from dashboard.parts.formatting import counted, thousands, when
 from dashboard.parts.incident_line import css_of, incident_line, said_cause
 from dashboard.parts.key_figures import (
@@ -373,23 +372,14 @@ def drawings_of(feed: ClusterFeed, now: datetime) -> dict[str, str]:
     return dict(zip(ids_of(strip.cell.name), drawings, strict=True))
 
 
-def _values_of_labels() -> dict[str, list[str]]:
-    """The labels that clusters have, each with its values."""
-    found: dict[str, set[str]] = {}
-    for feed in running_board().feeds.values():
-        for key, value in feed.labels.items():
-            found.setdefault(key, set()).add(value)
-    return {key: sorted(found[key]) for key in sorted(found)}
-
-
 def _label(query: QueryDict, name: str) -> str:
-    labels = tuple(_values_of_labels())
+    labels = tuple(values_of_labels())
     if not labels and query.get(name):
         raise BadFilter(f"{name} cannot be {quoted(str(query[name]))}: no cluster has a label.")
     return one_of(query, name, ("", *labels))
 
 
-class FleetFilter(UrlState, msgspec.Struct, frozen=True, kw_only=True):
+class FleetFilter(OfLabels, msgspec.Struct, frozen=True, kw_only=True):
     """`by` is the label that groups clusters; `labels` are the wanted ones, each a parameter of its
     own, such as env=prod.
     """
@@ -407,18 +397,9 @@ class FleetFilter(UrlState, msgspec.Struct, frozen=True, kw_only=True):
     page: int = 1
     limit: int = LARGEST_PAGE
 
-    @classmethod
-    def read(cls, query: QueryDict, now: datetime | None = None, **usual: Any) -> Self:
-        wanted = ((key, text(query, key)) for key in _values_of_labels())
-        labels = tuple((key, value) for key, value in wanted if value)
-        return super().read(query, now, labels=labels, **usual)
-
-    def pairs(self) -> list[tuple[str, str]]:
-        return [*self.labels, *super().pairs()]
-
     def takes(self, feed: ClusterFeed) -> bool:
         named = self.text.casefold() in feed.store.cluster.casefold()
-        return named and all(feed.labels.get(key) == value for key, value in self.labels)
+        return named and self.labelled(feed)
 
 
 class FleetLinks(ListLinks):
@@ -473,7 +454,7 @@ class Fleet(List[FleetFilter, FleetRow]):
 
     def refused(self) -> dict[str, Any]:
         query = self.request.GET
-        chosen = {key: typed(query, key) for key in _values_of_labels()}
+        chosen = {key: typed(query, key) for key in values_of_labels()}
         return self._frame(chosen) | {"board": self.reads.typed(query)}
 
     def _frame(self, chosen: Mapping[str, str] | None = None) -> dict[str, Any]:
@@ -483,7 +464,7 @@ class Fleet(List[FleetFilter, FleetRow]):
             "board": self.wanted.texts(),
             "labels": [
                 {"key": key, "values": values, "chosen": for_input(chosen.get(key, ""))}
-                for key, values in _values_of_labels().items()
+                for key, values in values_of_labels().items()
             ],
             "filtered": bool(self.wanted.pairs()),
             "clear_url": all_clusters_url(),

@@ -200,7 +200,8 @@ def same_page(cluster: str, store: Store, address: str) -> str:
         kept.pop(name, None)
     if kept.get("namespace") not in store.namespaces():
         kept.pop("namespace", None)
-    page, parts = found.url_name, [cluster]
+    page, parts = str(found.url_name).removesuffix("_all"), [cluster]
+    kept.pop("cluster", None)
     if "namespace" in found.kwargs and "\0" not in path:
         key = ObjectName(found.kwargs["namespace"], found.kwargs["name"])
         if _knows(store, key):
@@ -210,7 +211,7 @@ def same_page(cluster: str, store: Store, address: str) -> str:
             kept["absent"] = str(key)
     elif page not in PAGES:
         page, kept = "overview", QueryDict()
-    url = reverse(str(page), args=parts)
+    url = reverse(page, args=parts)
     return f"{url}?{kept.urlencode()}" if kept else url
 
 

@@ -334,10 +334,10 @@ def settled_seq(cluster: str, now: datetime) -> int:
     return min(young) - 1 if young else reached
 
 
-def with_known_causes(cluster: str, written: list[Change]) -> list[Change]:
+def with_known_causes(written: list[Change]) -> list[Change]:
     """Changes of history with the causes that pages hear of moments before it has them."""
-    known = running_board().feeds[cluster].explainable
-    return [known.with_cause(change) for change in written]
+    feeds = running_board().feeds
+    return [feeds[change.cluster].explainable.with_cause(change) for change in written]
 
 
 def with_unwritten(cluster: str, written: list[Change]) -> tuple[int, list[Change]]:

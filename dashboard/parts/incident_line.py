@@ -12,16 +12,16 @@ from dashboard.board import running_board
 from dashboard.charts.time_axis import Band, Scale, incident_bands
 from dashboard.lists.url_parameters import write_moment
 from dashboard.parts import cause_words
-from dashboard.parts.formatting import age, capitalized, counted, elapsed, shortened, when
+from dashboard.parts.formatting import age, capitalized, counted, elapsed, listed, shortened, when
 from leases.domain.cause import going_on
 from leases.domain.cause.clue import FORM_WRITER, is_human_writer
 from leases.domain.change import Change
 from leases.domain.figures import LONG_GAP_SECONDS, Span
-from leases.domain.incident import Cause, Confidence, Incident, Standing
+from leases.domain.incident import Cause, Confidence, ElsewhereIncident, Incident, Standing
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.notify import is_quiet
-from leases.history.find_incidents import count_incidents, find_incidents
+from leases.history.find_incidents import count_incidents, find_incidents, incidents_beside
 from leases.history.outbox import Care
 from leases.history.watched_spans import blind_between, watched_since
 
@@ -50,12 +50,21 @@ class CauseView(msgspec.Struct, frozen=True):
     css: str = ""
 
 
+class BesideLine(msgspec.Struct, frozen=True):
+    """An incident of another cluster that began at the same time."""
+
+    cluster: str
+    url: str
+    says: str
+
+
 class IncidentLine(msgspec.Struct, frozen=True, kw_only=True):
     """`length` counts up from `since` (epoch s) while the incident goes on, and so does `worst`
     from `worst_since` while nobody holds the Lease that waits longest; see `as_known`.
     """
 
     id: str
+    cluster: str
     url: str
     cause: CauseView
     sentence: str
@@ -154,6 +163,7 @@ def incident_line(incident: Incident, now: datetime, care: Care | None = None) -
     worst, waits = worst_gap(incident), incident.unheld_since is not None
     return IncidentLine(
         id=incident.id,
+        cluster=incident.cluster,
         url=incident_url(incident.cluster, incident.id),
         cause=_cause_of(incident),
         sentence=shortened(visible(incident.sentence), MAX_SENTENCE),
@@ -171,6 +181,24 @@ def incident_line(incident: Incident, now: datetime, care: Care | None = None) -
         planned=_PLANNED.get(incident.standing, ""),
         care="" if care is None else care_words(care, incident, now),
     )
+
+
+def beside_lines(incidents: Sequence[Incident], now: datetime) -> dict[str, list[BesideLine]]:
+    """What `at_the_same_time` finds in other clusters, by the id of each of these."""
+    watched = list(running_board().clusters)
+    if len(watched) == 1 or not incidents:
+        return {}
+    found = incidents_beside(incidents, watched)
+    return {number: [_beside(one, now) for one in some] for number, some in found.items()}
+
+
+def _beside(one: ElsewhereIncident, now: datetime) -> BesideLine:
+    names = listed([shortened(visible(host), 40) for host in one.hosts], 2)
+    cause = "its cause is not known either" if one.cause is Cause.UNKNOWN else "with the same cause"
+    alike = f"a host is called {names} in both" if names else ""
+    says = ", ".join(filter(None, (f"began {when(one.began, now)}", cause, alike)))
+    sentence = shortened(visible(one.sentence), MAX_SENTENCE)
+    return BesideLine(one.cluster, incident_url(one.cluster, one.id), f"{sentence} ({says})")
 
 
 def visible(text: str) -> str:

@@ -13,6 +13,7 @@ from dashboard.access.screens import PARAMETER as SCREEN
 from dashboard.board import running_board
 from dashboard.config import VERSION
 from dashboard.lists.responses import REGIONS
+from dashboard.parts.page_links import all_clusters_url
 
 THEMES = ("light", "dark")
 MAX_LINK = 4000  # characters that a link repeats of the page's own URL
@@ -27,6 +28,8 @@ def page(request: HttpRequest) -> dict[str, Any]:
     here = request.get_full_path()
     context: dict[str, Any] = {
         "clusters": list(running_board().clusters.values()) if role != "guest" else [],
+        "nav": _nav(cluster.name if cluster else "") if running_board().clusters else {},
+        "everywhere_url": _everywhere_url(request),
         "search_url": _search_url(cluster.name if cluster else ""),
         "cluster": cluster,
         "may_edit": role == "admin" and not (cluster is not None and cluster.read_only),
@@ -52,6 +55,26 @@ def page(request: HttpRequest) -> dict[str, Any]:
         context["live_url"] = f"/c/{cluster.name}/live/page/{query}"
         context["wall_url"] = reverse("wall", args=[cluster.name])
     return context
+
+
+# Pages of one cluster that are there for all of them too.
+EVERYWHERE = ("timeline", "history", "incidents")
+
+
+def _nav(cluster: str) -> dict[str, str]:
+    """The pages of the cluster, else of the only one, else of all clusters."""
+    names = list(running_board().clusters)
+    name = cluster or (names[0] if len(names) == 1 else "")
+    return {
+        page: reverse(page, args=[name]) if name else reverse(f"{page}_all") for page in EVERYWHERE
+    }
+
+
+def _everywhere_url(request: HttpRequest) -> str:
+    """The open page over all clusters, or the page of all clusters."""
+    found = request.resolver_match
+    page = found.url_name if found is not None else ""
+    return reverse(f"{page}_all") if page in EVERYWHERE else all_clusters_url()
 
 
 def _search_url(cluster: str) -> str:

@@ -1,6 +1,7 @@
 """An incident: changes of one cause, with what we concluded and from what."""
 
-from datetime import datetime
+from collections.abc import Sequence
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 import msgspec
@@ -138,3 +139,39 @@ class Incident(msgspec.Struct, frozen=True, kw_only=True):
     def shown(self) -> bool:
         """Whether lists and messages have it where nobody asked for all."""
         return self.standing in (Standing.UNPLANNED, Standing.OVERRAN)
+
+
+AT_THE_SAME_TIME = timedelta(seconds=60)
+
+
+class ElsewhereIncident(msgspec.Struct, frozen=True, kw_only=True):
+    """What is shown of an incident beside that of another cluster."""
+
+    cluster: str
+    id: str
+    cause: Cause
+    began: datetime
+    sentence: str
+    hosts: tuple[str, ...] = ()
+
+
+def at_the_same_time(
+    incident: Incident, others: Sequence[ElsewhereIncident]
+) -> list[ElsewhereIncident]:
+    """Return those of other clusters that began within 60 s of this one and have its cause.
+
+    That is all it tells: the time, and what was found out of each one alone. It does not tell that
+    one thing caused both, not even where both name a host of the same name: many clusters have a
+    cp-1. `hosts` are left to the names that both have. An unknown cause is like another unknown
+    one, because nothing but the time is told of them. What was planned and went well coincides with
+    nothing.
+    """
+    mine = set(incident.hosts)
+    return [
+        msgspec.structs.replace(one, hosts=tuple(host for host in one.hosts if host in mine))
+        for one in sorted(others, key=lambda one: (one.cluster, one.began, one.id))
+        if incident.shown
+        and one.cluster != incident.cluster
+        and one.cause is incident.cause
+        and abs(one.began - incident.began) <= AT_THE_SAME_TIME
+    ]

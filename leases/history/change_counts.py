@@ -129,9 +129,11 @@ def _moment(place: int, seconds: float) -> datetime:
 
 TALLIED = 40_000
 # Seconds without a holder that a change ended, without those before the stretch.
-_INSIDE = {
+INSIDE = {
     "sqlite": "MIN(gap_seconds, (julianday(at) - julianday(%s)) * 86400.0)",
-    "postgresql": "LEAST(gap_seconds, EXTRACT(EPOCH FROM (at - CAST(%s AS timestamptz))))",
+    # LEAST ignores a null, and would count the time since the stretch began.
+    "postgresql": "CASE WHEN gap_seconds IS NOT NULL THEN "
+    "LEAST(gap_seconds, EXTRACT(EPOCH FROM (at - CAST(%s AS timestamptz)))) END",
 }
 _LOST = (ChangeType.EXPIRED.value, ChangeType.RELEASED.value)
 _NOT_LOST = (*END_A_GAP, ChangeType.CREATED.value, ChangeType.DELETED.value)
@@ -170,7 +172,7 @@ def stretch_totals(
     rows = select(
         f"SELECT namespace, name, MAX(kind), COUNT(*), "  # noqa: S608
         f"SUM(CASE WHEN change IN {_words(HOLDER_CHANGES)} THEN 1 ELSE 0 END), "
-        f"SUM(CASE WHEN change IN {END_A_GAP} THEN {_INSIDE[connection.vendor]} ELSE 0 END), "
+        f"SUM(CASE WHEN change IN {END_A_GAP} THEN {INSIDE[connection.vendor]} ELSE 0 END), "
         f"MAX(CASE WHEN change IN {_LOST} THEN at END), "
         f"MAX(CASE WHEN change IN {_NOT_LOST} THEN at END), MIN(at) "
         f"FROM ({newest}) AS newest GROUP BY namespace, name",

@@ -7,7 +7,7 @@ NDJSON is exact. In CSV, texts that a spreadsheet would run are made harmless: s
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from heapq import merge
 from operator import attrgetter
@@ -47,7 +47,7 @@ def csv_cell(value: object) -> str:
 
 _OURS = ("renewed_at", "renewal", "stored_identity")
 FIELDS = tuple(name for name in Change.__struct_fields__ if name not in _OURS)
-CHUNK = 2000
+CHUNK, SMALLEST = 2000, 200  # changes that are read at once
 
 
 def as_item(change: Change) -> dict[str, Any]:
@@ -68,10 +68,15 @@ def _unreadable(change: UnreadableChange) -> dict[str, Any]:
     return dict.fromkeys(FIELDS) | known | {"uid": change.uid, "fields": [f"row:{change.row}"]}
 
 
-def changes(cluster: str | None, wanted: HistoryFilter) -> Iterator[Change]:
-    """Yield matching changes, oldest first, with one chunk of each cluster in memory."""
-    clusters = [cluster] if cluster is not None else known_clusters()
-    found = [oldest_first(one, wanted, chunk=CHUNK) for one in clusters]
+def changes(cluster: str | Sequence[str] | None, wanted: HistoryFilter) -> Iterator[Change]:
+    """Yield matching changes, oldest first, with one chunk of each cluster in memory. None means
+    all clusters that history knows.
+    """
+    clusters = [cluster] if isinstance(cluster, str) else cluster
+    if clusters is None:
+        clusters = known_clusters()
+    chunk = max(SMALLEST, CHUNK // max(1, len(clusters)))
+    found = [oldest_first(one, wanted, chunk=chunk) for one in clusters]
     return found[0] if len(found) == 1 else merge(*found, key=attrgetter("at"))
 
 

@@ -14,11 +14,12 @@ from django.db.models import Count, Q, QuerySet, Value
 from django.db.models.functions import StrIndex
 from django.db.models.lookups import GreaterThan
 
+from leases.domain import incident as domain
 from leases.domain.cause.clue import FORM_WRITER, Clue, is_human_writer
 from leases.domain.change import Change, ChangeType
-from leases.domain.incident import Cause, Incident, Member, Standing
+from leases.domain.incident import Cause, ElsewhereIncident, Incident, Member, Standing
 from leases.domain.lease import Lease, LeaseSpec, ObjectMeta, ObjectName
-from leases.history.database import NUL_SYMBOL, by_index, from_stored, select, to_stored
+from leases.history.database import NUL_SYMBOL, by_index, from_stored, moment, select, to_stored
 from leases.history.find_changes import BadCursor, of_lease
 from leases.history.rows import (
     COLUMNS,
@@ -66,7 +67,7 @@ class StoredNote(msgspec.Struct, frozen=True):
 
 
 def find_incidents(
-    cluster: str,
+    clusters: str | Sequence[str],
     *,
     causes: Sequence[Cause] = (),
     namespace: str | None = None,
@@ -83,7 +84,7 @@ def find_incidents(
 
     Without `planned`, those that were planned and went as they should are left out.
     """
-    rows = _matching(cluster, namespace, lease, holder, until, planned=planned)
+    rows = _matching(namespace, lease, holder, until, planned=planned)
     if causes:
         rows = rows.filter(cause__in=causes)
     if going_on is not None:
@@ -91,11 +92,7 @@ def find_incidents(
     if before:
         began, number = _read_cursor(before)
         rows = rows.filter(Q(began__lt=began) | Q(began=began, incident__lt=number))
-    found = [
-        row
-        for part in _from(rows, since)
-        for row in part.order_by("-began", "-incident").defer(*_LARGE)[:limit]
-    ]
+    found = [row for part in _from(rows, since) for row in _newest(clusters, part, limit)]
     found.sort(key=lambda row: (row.began, row.incident), reverse=True)
     return [
         StoredIncident(
@@ -107,7 +104,7 @@ def find_incidents(
 
 def newest_incidents(cluster: str, most: int) -> list[BriefIncident]:
     """Return incidents, planned ones too, newest first."""
-    rows = _matching(cluster, None, None, None, None, planned=True)
+    rows = _matching(None, None, None, None, planned=True).filter(cluster=cluster)
     return [one for _, one in _in_brief(rows.order_by("-began", "-incident")[:most])]
 
 
@@ -141,7 +138,7 @@ def cursor_of(stored: StoredIncident) -> str:
 
 
 def count_incidents(
-    cluster: str,
+    clusters: str | Sequence[str],
     *,
     namespace: str | None = None,
     lease: str | None = None,
@@ -151,7 +148,8 @@ def count_incidents(
     planned: bool = True,
 ) -> dict[tuple[Cause, bool], int]:
     """Count incidents by cause and by whether they go on; the filters are as above."""
-    rows = _matching(cluster, namespace, lease, holder, until, planned=planned)
+    rows = _matching(namespace, lease, holder, until, planned=planned)
+    rows = rows.filter(cluster__in=_names(clusters))
     counts: Counter[tuple[Cause, bool]] = Counter()
     for part in _from(rows, since):
         found = part.order_by().values_list("cause")
@@ -217,7 +215,6 @@ def add_note(cluster: str, incident: str, *, who: str, at: datetime, text: str) 
 
 
 def _matching(
-    cluster: str,
     namespace: str | None,
     lease: str | None,
     holder: str | None,
@@ -225,7 +222,7 @@ def _matching(
     *,
     planned: bool,
 ) -> QuerySet[IncidentRecord]:
-    rows = IncidentRecord.objects.filter(cluster=cluster, part_of="")
+    rows = IncidentRecord.objects.filter(part_of="")
     rows = rows.exclude(standing=Standing.REMARK) if planned else rows.filter(shown=True)
     if until is not None:
         rows = rows.filter(began__lt=until)
@@ -238,6 +235,93 @@ def _matching(
         meant = dict.fromkeys([*shown, *(name.replace(NUL_SYMBOL, "\0") for name in shown)])
         rows = rows.filter(_any("holders", meant) | _any("hosts", meant))
     return rows
+
+
+def _names(clusters: str | Sequence[str]) -> Sequence[str]:
+    return (clusters,) if isinstance(clusters, str) else clusters
+
+
+_ANY = "*"  # no cluster is called so
+_AT_ONCE = 200  # clusters of one statement; SQLite joins 500 selects
+
+
+def _newest(
+    clusters: str | Sequence[str], rows: QuerySet[IncidentRecord], limit: int
+) -> list[IncidentRecord]:
+    """Read the newest of each cluster by an index, and of these the newest."""
+    names, ordered = _names(clusters), rows.order_by("-began", "-incident")
+    if len(names) == 1:
+        return list(ordered.filter(cluster=names[0]).defer(*_LARGE)[:limit])
+    keys = ordered.filter(cluster=_ANY).values_list("began", "incident", "pk")[:limit]
+    sql, parameters = keys.query.sql_with_params()
+    found: list[int] = []
+    for first in range(0, len(names), _AT_ONCE):
+        some = names[first : first + _AT_ONCE]
+        each = " UNION ALL ".join([f"SELECT * FROM ({sql}) AS newest"] * len(some))  # noqa: S608
+        given = [name if one == _ANY else one for name in some for one in parameters]
+        newest = f"SELECT * FROM ({each}) AS every ORDER BY 1 DESC, 2 DESC LIMIT {limit}"  # noqa: S608
+        found += [row[2] for row in select(newest, given)]
+    return list(ordered.filter(pk__in=found).defer(*_LARGE)[:limit])
+
+
+_WINDOWS = 100  # of one statement
+
+
+def incidents_beside(
+    incidents: Sequence[Incident], clusters: Sequence[str]
+) -> dict[str, list[ElsewhereIncident]]:
+    """Return those of `clusters` that began at the same time as each of these, by their ids."""
+    mine = sorted(one.began for one in incidents if one.shown)
+    windows = _windows(mine)
+    others = [
+        one
+        for first in range(0, len(windows), _WINDOWS)
+        for one in _shown_between(windows[first : first + _WINDOWS], clusters)
+    ]
+    found = ((one.id, domain.at_the_same_time(one, others)) for one in incidents)
+    return {number: beside for number, beside in found if beside}
+
+
+def _windows(moments: Sequence[datetime]) -> list[tuple[datetime, datetime]]:
+    """The times around these moments, which are in order."""
+    found: list[tuple[datetime, datetime]] = []
+    for one in moments:
+        first, last = one - domain.AT_THE_SAME_TIME, one + domain.AT_THE_SAME_TIME
+        if found and first <= found[-1][1]:
+            first = found.pop()[0]
+        found.append((first, last))
+    return found
+
+
+def _shown_between(
+    windows: Sequence[tuple[datetime, datetime]], clusters: Sequence[str]
+) -> list[ElsewhereIncident]:
+    marks = ", ".join(["%s"] * len(clusters))
+    each = (
+        "SELECT cluster, incident, cause, sentence, began, hosts FROM leases_incident "  # noqa: S608
+        f"WHERE cluster IN ({marks}) AND shown AND part_of = '' AND began >= %s AND began <= %s"
+    )
+    given = [value for window in windows for value in (*clusters, *window)]
+    return [
+        ElsewhereIncident(
+            cluster=cluster,
+            id=number,
+            cause=_cause(cause),
+            began=moment(began),
+            sentence=from_stored(sentence.encode(errors="replace").decode()),
+            hosts=_hosts(hosts),
+        )
+        for cluster, number, cause, sentence, began, hosts in select(
+            " UNION ALL ".join([each] * len(windows)), given
+        )
+    ]
+
+
+def _hosts(text: str) -> tuple[str, ...]:
+    try:
+        return msgspec.json.decode(text, type=tuple[str, ...])
+    except ValueError:  # one row that cannot be read takes away no other
+        return ()
 
 
 def _from(

@@ -39,6 +39,7 @@ class HistoryFilter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Condition = tuple[str, tuple[object, ...]]  # SQL and its parameters
+Sql = tuple[str, list[object]]  # a select and its parameters
 _INFERRED: Condition = ("inferred", ())
 
 
@@ -138,6 +139,100 @@ def take(
         parameters,
     )
     return Taken(rows, (moment(last[0][0]), last[0][1]) if last else None)
+
+
+AT_ONCE = 200  # streams of one statement; SQLite joins 500 selects
+
+
+def newest_of(
+    streams: Sequence[Stream], *, after: Position | None, limit: int, budget: int
+) -> tuple[list[Position], Position | None]:
+    """Return the newest positions of all streams after one, up to `limit`, and how far back all of
+    them were read; None: as far as was asked. One statement reads many streams, each by its index.
+    """
+    found: list[Position] = []
+    looked_to: list[Position] = []
+    for first in range(0, len(streams), AT_ONCE):
+        some = streams[first : first + AT_ONCE]
+        found += _positions([_newest(one, after, limit, budget) for one in some], limit)
+        asked = [one for one in some if one.asked]
+        if asked:
+            edges = [_beyond(one, after) for one in asked]
+            order = f"ORDER BY at DESC, id DESC LIMIT 1 OFFSET {budget - 1}"
+            looked_to += _positions([(f"{sql} {order}", values) for sql, values in edges], 1)
+    return sorted(found, reverse=True)[:limit], max(looked_to, default=None)
+
+
+def _beyond(stream: Stream, after: Position | None, columns: str = "at, id") -> Sql:
+    conditions = list(stream.found)
+    if after is not None:
+        conditions.append(("(at, id) < (%s, %s)", after))
+    where, values = _joined(conditions)
+    return f"SELECT {columns} FROM {by_index(stream.index)} WHERE {where}", values  # noqa: S608
+
+
+def _newest(stream: Stream, after: Position | None, limit: int, budget: int) -> Sql:
+    order = "ORDER BY at DESC, id DESC LIMIT"
+    if not stream.asked:
+        sql, values = _beyond(stream, after)
+        return f"{sql} {order} {limit}", values
+    sql, values = _beyond(stream, after, COLUMNS)
+    asked, more = _joined(stream.asked)
+    looked_at = f"({sql} {order} {budget}) AS looked_at"
+    return f"SELECT at, id FROM {looked_at} WHERE {asked} LIMIT {limit}", [*values, *more]  # noqa: S608
+
+
+def _positions(selects: Sequence[Sql], limit: int) -> list[Position]:
+    """The newest of all these."""
+    every = " UNION ALL ".join(f"SELECT * FROM ({sql}) AS one" for sql, _ in selects)  # noqa: S608
+    rows = select(
+        f"SELECT at, id FROM ({every}) AS every ORDER BY at DESC, id DESC LIMIT {limit}",  # noqa: S608
+        [value for _, values in selects for value in values],
+    )
+    return [(moment(at), number) for at, number in rows]
+
+
+def rows_at(positions: Sequence[Position]) -> list[Row]:
+    """Return the rows that are still there, in this order."""
+    marks = ", ".join(["%s"] * len(positions))
+    sql = f"SELECT {COLUMNS} FROM leases_change WHERE id IN ({marks})"  # noqa: S608
+    found = select(sql, [number for _, number in positions]) if positions else []
+    return sorted(found, key=position, reverse=True)
+
+
+def count_of(streams: Sequence[Stream], limit: int) -> tuple[int, bool]:
+    """Count the matches of all streams up to `limit`, and say whether that is all of them. Where a
+    row has to be looked at, each stream has a share of the rows that are.
+    """
+    total, share, whole = 0, max(1, limit // max(1, len(streams))), True
+    for first in range(0, len(streams), AT_ONCE):
+        some = streams[first : first + AT_ONCE]
+        if any(one.asked for one in some):
+            selects = [_counted(one, share) for one in some]
+            rows = select(
+                " UNION ALL ".join(sql for sql, _ in selects),
+                [value for _, values in selects for value in values],
+            )
+            total += sum(found or 0 for _, found in rows)
+            whole = whole and all(looked < share for looked, _ in rows)
+        else:
+            selects = [_beyond(one, None, "1 AS one") for one in some]
+            every = " UNION ALL ".join(sql for sql, _ in selects)
+            total += select(
+                f"SELECT COUNT(*) FROM ({every} LIMIT {limit + 1}) AS every",  # noqa: S608
+                [value for _, values in selects for value in values],
+            )[0][0]
+        if total > limit:
+            return limit, False
+    return total, whole
+
+
+def _counted(stream: Stream, share: int) -> Sql:
+    sql, values = _beyond(stream, None, COLUMNS)
+    asked, more = _joined(stream.asked)
+    looked_at = f"({sql} ORDER BY at DESC, id DESC LIMIT {share}) AS looked_at"
+    counts = f"COUNT(*), SUM(CASE WHEN {asked} THEN 1 ELSE 0 END)"
+    return f"SELECT {counts} FROM {looked_at}", [*more, *values]  # noqa: S608
 
 
 def count(stream: Stream, limit: int) -> tuple[int, bool]:

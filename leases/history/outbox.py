@@ -6,7 +6,7 @@ receiver and an incident are numbered, and a number is there once.
 
 import logging
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 
 import msgspec
@@ -76,10 +76,13 @@ class Care(msgspec.Struct, frozen=True):
     quiet: Sequence[notify.Quiet] = ()
 
 
-def care(cluster: str = "", incidents: Iterable[str] = ()) -> Care:
-    """Of these incidents of a cluster, else of all that go on."""
-    if cluster:
-        rows = Acknowledgement.objects.filter(cluster=cluster, incident__in=list(incidents))
+def care(incidents: Collection[Incident] | None = None) -> Care:
+    """Of these incidents, else of all that go on."""
+    if incidents is not None:
+        rows = Acknowledgement.objects.filter(
+            cluster__in={one.cluster for one in incidents},
+            incident__in=[one.id for one in incidents],
+        )
     else:
         going_on = IncidentRecord.objects.filter(ended=None)
         rows = Acknowledgement.objects.filter(incident__in=going_on.values("incident"))

@@ -1,17 +1,20 @@
 """The lives of many Leases over a range, for the timeline; bounded, however busy they were."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from itertools import pairwise
 from operator import attrgetter
 
 import msgspec
+from django.db import connection
 
 from leases.domain.change import Change, ChangeType
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.terms import Life, fold
-from leases.history.database import by_index, select
+from leases.history.change_counts import INSIDE
+from leases.history.database import Row, by_index, moment, select
 from leases.history.rows import COLUMNS, to_change
 from leases.history.states_as_of import changes_at, changes_before
 from leases.models import END_A_GAP
@@ -122,6 +125,142 @@ def _losers(cluster: str, kind: Kind, since: datetime, until: datetime) -> Itera
             [cluster, kind.value, change.value, since, until],
         )
         yield from (ObjectName(*row) for row in rows)
+
+
+class LostLease(msgspec.Struct, frozen=True, kw_only=True):
+    """One Lease that lost its holder in a stretch, or was without one at its beginning."""
+
+    key: ObjectName
+    times: int  # that it was lost
+    gap_seconds: float  # without a holder, inside the stretch
+
+
+class Losses(msgspec.Struct, frozen=True):
+    """Those of one cluster, the longest time without a holder first; `whole`: all were read."""
+
+    leases: list[LostLease]
+    whole: bool = True
+
+
+READ = 20_000  # changes of each sort, of all clusters together
+FEWEST = 100  # of each cluster
+AT_ONCE = 200  # selects of one statement; SQLite joins 500
+Place = tuple[str, ObjectName]
+
+
+class _Sums:
+    """What was read of several clusters, by Lease."""
+
+    def __init__(self) -> None:
+        self.times: Counter[Place] = Counter()
+        self.gaps: dict[Place, float] = {}
+        self.busy: set[str] = set()  # of these clusters only the newest changes were read
+
+    def add_gap(self, place: Place, seconds: float) -> None:
+        self.gaps[place] = self.gaps.get(place, 0.0) + seconds
+
+
+def lost_between(
+    clusters: Sequence[str], kinds: Sequence[Kind], since: datetime, until: datetime
+) -> dict[str, Losses]:
+    """Return the Leases that lost their holder in the stretch, by cluster.
+
+    Of a busy cluster only its newest changes are read.
+    """
+    sums, share = _Sums(), max(FEWEST, READ // max(1, len(clusters)))
+    for kind in kinds:
+        _sum_up(sums, clusters, kind, since, until, share)
+    found: dict[str, list[LostLease]] = {}
+    for place in {*sums.times, *(one for one, seconds in sums.gaps.items() if seconds > 0)}:
+        cluster, key = place
+        seconds = sums.gaps.get(place, 0.0)
+        one = LostLease(key=key, times=sums.times[place], gap_seconds=seconds)
+        found.setdefault(cluster, []).append(one)
+    for some in found.values():
+        some.sort(key=lambda one: (-one.gap_seconds, -one.times, one.key))
+    return {name: Losses(some, name not in sums.busy) for name, some in found.items()}
+
+
+def _sum_up(
+    sums: _Sums,
+    clusters: Sequence[str],
+    kind: Kind,
+    since: datetime,
+    until: datetime,
+    share: int,
+) -> None:
+    """Add the Leases of one kind, of each cluster the newest `share` changes of each sort."""
+    lost_at: dict[Place, datetime] = {}
+    read: Counter[str] = Counter()
+    for place, number, at in _lost(clusters, kind, since, until, share):
+        sums.times[place] += number
+        read[place[0]] += number
+        lost_at[place] = max(at, lost_at.get(place, at))
+    sums.busy.update(name for name, number in read.items() if number >= share)
+    read.clear()
+    oldest: dict[str, datetime] = {}  # from when on it is known who came to a holder
+    for place, seconds, first, last, number in _regained(clusters, kind, since, until, share):
+        sums.add_gap(place, seconds)
+        read[place[0]] += number
+        oldest[place[0]] = min(first, oldest.get(place[0], first))
+        if place in lost_at and last >= lost_at[place]:
+            del lost_at[place]
+    cut = {name for name, number in read.items() if number >= share}
+    sums.busy |= cut
+    for place, at in lost_at.items():  # nobody holds it since
+        if place[0] not in cut or at >= oldest[place[0]]:
+            sums.add_gap(place, (until - at).total_seconds())
+
+
+_IN = "cluster = %s AND kind = %s AND at >= %s AND at < %s"
+
+
+def _lost(
+    clusters: Sequence[str], kind: Kind, since: datetime, until: datetime, share: int
+) -> Iterator[tuple[Place, int, datetime]]:
+    each = (
+        f"SELECT cluster, namespace, name, at FROM {by_index('change_by_kind')} "  # noqa: S608
+        f"WHERE {_IN} AND change = %s ORDER BY at DESC, id DESC LIMIT {share}"
+    )
+    given = [
+        (cluster, kind.value, since, until, change.value)
+        for cluster in clusters
+        for change in LOSE_A_HOLDER
+    ]
+    for cluster, namespace, name, number, at in _grouped(each, "COUNT(*), MAX(at)", given):
+        yield (cluster, ObjectName(namespace, name)), number, moment(at)
+
+
+def _regained(
+    clusters: Sequence[str], kind: Kind, since: datetime, until: datetime, share: int
+) -> Iterator[tuple[Place, float, datetime, datetime, int]]:
+    each = (
+        "SELECT cluster, namespace, name, at, gap_seconds "  # noqa: S608
+        f"FROM {by_index('change_ends_gap')} "
+        f"WHERE {_IN} AND change IN {END_A_GAP} ORDER BY at DESC LIMIT {share}"
+    )
+    given = [(cluster, kind.value, since, until) for cluster in clusters]
+    figures = f"SUM({INSIDE[connection.vendor]}), MIN(at), MAX(at), COUNT(*)"
+    for cluster, namespace, name, seconds, *ends, number in _grouped(each, figures, given, [since]):
+        first, last = map(moment, ends)
+        yield (cluster, ObjectName(namespace, name)), seconds or 0.0, first, last, number
+
+
+def _grouped(
+    each: str,
+    figures: str,
+    given: Sequence[tuple[object, ...]],
+    before: Sequence[object] = (),
+) -> Iterator[Row]:
+    """The figures of each Lease, over one select for each of `given`."""
+    for first in range(0, len(given), AT_ONCE):
+        some = given[first : first + AT_ONCE]
+        every = " UNION ALL ".join([f"SELECT * FROM ({each}) AS one"] * len(some))  # noqa: S608
+        yield from select(
+            f"SELECT cluster, namespace, name, {figures} FROM ({every}) AS every "  # noqa: S608
+            "GROUP BY cluster, namespace, name",
+            [*before, *(value for values in some for value in values)],
+        )
 
 
 _INSIDE = "cluster = %s AND namespace = %s AND name = %s AND at > %s AND at <= %s"

@@ -111,6 +111,22 @@ def unwatched_times(
     return watched_times.unwatched(spans, since=since, until=min(until, now))
 
 
+def unwatched_of(
+    clusters: Iterable[str], *, since: datetime, until: datetime, now: datetime
+) -> dict[str, tuple[watched_times.UnwatchedTime, ...]]:
+    """Return the same for several clusters, without why each time began."""
+    end = min(until, now)
+    spans: dict[str, list[watched_times.WatchedTime]] = {name: [] for name in clusters}
+    rows = models.WatchSpan.objects.filter(
+        cluster__in=list(spans), since__lte=until, until__gt=since - LASTS
+    )
+    for row in rows.order_by("since"):
+        spans[row.cluster].append(_watched(row, now))
+    return {
+        name: watched_times.unwatched(some, since=since, until=end) for name, some in spans.items()
+    }
+
+
 AROUND = timedelta(minutes=1)  # read around a range: a pause may lie across its end
 
 

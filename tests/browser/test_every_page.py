@@ -102,7 +102,8 @@ PAGES = {name: f"c/embedded/{path}" for name, path in OF_CLUSTER.items()} | {
 }
 # Not pages of their own: what forms post to, what programs read, what is drawn inside a page.
 NO_PAGES = {
-    "home", "search_all", "openapi", "healthz", "readyz", "metrics", "sign_out", "sign_in_by_link",
+    "home", "search_all", "history_all", "incidents_all", "openapi", "healthz", "readyz", "metrics",
+    "timeline_all", "sign_out", "sign_in_by_link",
     "node_cells", "lease_kind", "lease_vacancy", "redeem_sign_in_link", "switch_cluster",
     "stop_deletion", "write_rights", "test_receiver", "end_quiet_time", "holder_pods",
     "acknowledge_incident", "revoke_badge", "badge_svg", "badge_json", "reliability_objective",

@@ -112,6 +112,20 @@ def test_a_group_whose_worst_is_worse_offers_the_new_order(visits: Visits, there
     expect(page.locator("#strip-b")).to_be_visible()
 
 
+def test_the_pages_over_all_clusters_choose_clusters_and_keep_them(visits: Visits) -> None:
+    page = visits.open_live("/")
+    for name in ("Timeline", "Incidents", "History"):
+        page.locator(".nav").get_by_role("link", name=name).click()
+        expect(page.locator("h1")).to_have_text(name)
+        page.locator(".of-clusters summary").click()
+        page.locator(".of-clusters").get_by_label(THERE, exact=True).check()
+        expect(page).to_have_url(re.compile(rf"/{name.lower()}/\?.*cluster={THERE}"))
+        expect(page.locator("#cluster-label")).to_have_text(THERE)
+        page.locator(".of-clusters").get_by_label(HERE, exact=True).check()  # it stays open
+        expect(page).to_have_url(re.compile(r"cluster=\w&cluster=\w"))
+        expect(page.locator("#cluster-label")).to_have_text(f"{HERE} and {THERE}")
+
+
 def test_without_javascript_the_page_says_of_when_it_is(visits: Visits) -> None:
     page = visits.open("/", java_script_enabled=False)
     expect(page.locator("[data-live-pill]")).to_contain_text("As of ")
@@ -127,6 +141,8 @@ def test_the_page_is_accessible_and_fits(
         watched.page.context.add_cookies(visits.page().context.cookies())
         assert look(watched, server, "", axe) == []
         assert look(watched, server, "?by=env", axe) == []
+        for page in ("timeline/?range=30d", "incidents/?show=all", "history/"):
+            assert look(watched, server, page, axe) == [], page
         assert watched.complaints == []
 
 

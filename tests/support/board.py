@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.contrib import auth
@@ -16,6 +17,7 @@ from dashboard.board import install_board
 from dashboard.config import ClusterSpec
 from dashboard.serving.runtime import Options, Runtime
 from leases.domain.lease import Lease, LeaseSpec, ObjectMeta, ObjectName
+from leases.domain.watched_times import Connection, ConnectionState
 from leases.kube.cluster_source import ClusterSource, SourceKind
 from leases.tracking.store import Store
 from leases.wire.watch_decoding import Listed
@@ -34,6 +36,27 @@ def board(tmp_path: Path) -> Iterator[Runtime]:
     install_board(one)
     yield one
     install_board(None)
+
+
+def board_of(tmp_path: Path, *names: str) -> Runtime:
+    """Live clusters of these names, with one held election each."""
+    source = ClusterSource(SourceKind.IN_CLUSTER)
+    specs = tuple(ClusterSpec(name, source) for name in names)
+    board = Runtime(Options(clusters=specs, data=tmp_path))
+    install_board(board)
+    for cluster in board.clusters.values():
+        fill(cluster.store, a_lease())
+        connect(board, cluster.name, ConnectionState.LIVE)
+    return board
+
+
+def connect(
+    board: Runtime, name: str, state: ConnectionState, *, ago: float = 60, **more: Any
+) -> None:
+    at = datetime.now(UTC) - timedelta(seconds=ago)
+    watch = Connection(state=state, since=at, heard_at=at, **more)
+    board.clusters[name].store.connection = watch
+    board.feeds[name].activity.watched.record(watch)
 
 
 def a_lease(

@@ -16,12 +16,14 @@ from dashboard.access.guards import ClusterRequest, viewer_required
 from dashboard.lists.controls import Chip, ListLinks
 from dashboard.lists.declaration import FoundRows, List
 from dashboard.lists.url_parameters import BadFilter, for_input, write_moment
+from dashboard.parts.across import offered_namespaces
 from dashboard.parts.cause_words import CAUSE_WORDS
 from dashboard.parts.change_sentence import WORDS, signed_lines, with_known_causes, with_unwritten
 from dashboard.parts.changes_strip import strip_of, strip_view
 from dashboard.parts.formatting import capitalized, counted, shortened, span_of
 from dashboard.parts.page_links import LINES, TABLE, HistoryState
 from dashboard.parts.time_range import MAX_RANGE, RANGES, SHORTEST
+from dashboard.watched_cluster import WatchedCluster
 from leases.domain.change import Change, ChangeType
 from leases.domain.incident import Cause
 from leases.domain.kind import Kind
@@ -129,14 +131,14 @@ def timeline_link(cluster: str, wanted: HistoryState, now: datetime) -> str:
     text = "/".join(names) if all(names) else "".join(names) or wanted.text
     searches = bool(text or wanted.holder)
     kinds = wanted.kind or (tuple(kind.value for kind in Kind) if searches else ())
-    query = [*_stretch(wanted, now), ("q", text), ("holder", wanted.holder or "")]
+    query = [*stretch_of(wanted, now), ("q", text), ("holder", wanted.holder or "")]
     query += [("kind", kind) for kind in kinds]
     return f"{reverse('timeline', args=[cluster])}?{urlencode([q for q in query if q[1]])}"
 
 
 def ranking_link(cluster: str, wanted: HistoryState, now: datetime) -> str:
     """Without a beginning, the hour before the end."""
-    pairs = _stretch(wanted, now)
+    pairs = stretch_of(wanted, now)
     if pairs[0][0] == "at":
         until = min(now, wanted.until or now)
         pairs = [("from", write_moment(until - HOUR)), ("to", write_moment(until))]
@@ -144,7 +146,7 @@ def ranking_link(cluster: str, wanted: HistoryState, now: datetime) -> str:
     return f"{reverse('stretch', args=[cluster])}?{urlencode([q for q in query if q[1]])}"
 
 
-def _stretch(wanted: HistoryState, now: datetime) -> Pairs:
+def stretch_of(wanted: HistoryState, now: datetime) -> Pairs:
     """A stretch that the timeline cannot draw becomes an instant at its end."""
     if wanted.since is None and wanted.until is None:
         return [("range", wanted.range)]
@@ -156,7 +158,6 @@ def _stretch(wanted: HistoryState, now: datetime) -> Pairs:
 
 
 USUAL_STRIP = timedelta(days=1)
-MAX_NAMESPACES = 500  # offered; any other can be typed
 
 
 class History(List[HistoryState, Change]):
@@ -179,17 +180,26 @@ class History(List[HistoryState, Change]):
         usual = self.wanted.replace(before="", limit=HistoryState().limit)
         return ListLinks(self.request.path, usual)
 
+    @cached_property
+    def clusters(self) -> Sequence[WatchedCluster]:
+        """Those whose changes are wanted."""
+        return (self.request.cluster,)
+
+    @property
+    def _names(self) -> list[str]:
+        return [one.name for one in self.clusters]
+
     def find(self) -> FoundRows[Change]:
-        cluster, before = self.request.cluster.name, self.wanted.before or None
+        before, limit = self.wanted.before or None, self.wanted.limit
         try:
-            found = find_changes.find(cluster, self.filter, before=before, limit=self.wanted.limit)
+            found = find_changes.find(self._names, self.filter, before=before, limit=limit)
         except BadCursor as error:
             raise BadFilter(str(error)) from error
         return FoundRows(found.changes, found.total, older=found.older or "", more=found.exact)
 
     def every(self) -> Iterator[Change]:
         """As `export_history` prints them."""
-        return export.changes(self.request.cluster.name, self.filter)
+        return export.changes(self._names, self.filter)
 
     def file_name(self) -> str:
         return export_name(self.request.cluster.name, self.filter, self.now)
@@ -218,11 +228,11 @@ class History(List[HistoryState, Change]):
         shown = changes if board["newest"] and board["plain"] else seen
         return {
             "board": board,
-            "lines": signed_lines(with_known_causes(cluster, shown), now, self.request.user),
+            "lines": signed_lines(with_known_causes(shown), now, self.request.user),
             "strip": self._strip(),
             "timeline_url": timeline_link(cluster, self.wanted, now),
             "ranking_url": ranking_link(cluster, self.wanted, now),
-            "namespaces": self._namespaces(),
+            "namespaces": offered_namespaces(self.clusters),
             "limit": self.wanted.limit,
             "feed_seq": feed_seq,
         }
@@ -234,10 +244,7 @@ class History(List[HistoryState, Change]):
             kept[name] = tuple(one for one in allowed if one in query.getlist(name))
         kept |= chosen(kept["change"], kept["kind"], kept["cause"])
         usual = self._board(FoundRows((), 0, more=True))
-        return {"board": usual | kept, "namespaces": self._namespaces()}
-
-    def _namespaces(self) -> Sequence[str]:
-        return self.request.cluster.store.namespaces()[:MAX_NAMESPACES]
+        return {"board": usual | kept, "namespaces": offered_namespaces(self.clusters)}
 
     def _board(self, found: FoundRows[Change]) -> dict[str, Any]:
         """The controls of the page."""

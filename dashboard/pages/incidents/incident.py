@@ -45,7 +45,14 @@ from dashboard.pages.incidents.list import file_name, incident_item
 from dashboard.pages.incidents.markdown import incident_markdown
 from dashboard.parts.change_sentence import author_of, change_line
 from dashboard.parts.formatting import day, elapsed, listed, shortened, when
-from dashboard.parts.incident_line import as_known, incident_line, incident_url, visible, worst_gap
+from dashboard.parts.incident_line import (
+    as_known,
+    beside_lines,
+    incident_line,
+    incident_url,
+    visible,
+    worst_gap,
+)
 from dashboard.parts.key_figures import KIND_WORDS
 from leases.domain.change import Change
 from leases.domain.figures import LONG_GAP_SECONDS, Span
@@ -102,7 +109,7 @@ def story_context(
 ) -> dict[str, Any]:
     """`as_of`: up to when the cluster is known; an incident that goes on does so until then."""
     one = stored.incident
-    care = outbox.care(one.cluster, [one.id])
+    care = outbox.care([one])
     blind = _blind(stored, as_of)
     affected = affected_leases(one, stored.story, as_of, blind)
     chart = lane_chart(one, affected, as_of, blind)
@@ -117,6 +124,7 @@ def story_context(
         "sources": source_count(one),
         "without": without_notes(one),
         "writer": one.writer,
+        "beside": beside_lines([one], now).get(one.id, ()),
         "settled": one.settled,
         **_tables(stored, affected, shown, as_of, now),
         **_links(one, chart["scale"]),

@@ -1,8 +1,9 @@
 """The list of incidents, as a page, JSON or CSV."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 
 from django.http import HttpResponseBase
@@ -27,10 +28,17 @@ from dashboard.lists.url_parameters import (
     write_moment,
 )
 from dashboard.pages.incidents.near_misses import near_miss_line, near_misses, none_near
+from dashboard.parts.across import offered_namespaces
 from dashboard.parts.cause_words import CAUSE_WORDS, CONFIDENCE_MEANINGS
 from dashboard.parts.change_sentence import authors_of
 from dashboard.parts.formatting import age, capitalized, counted, shortened, span_of, when
-from dashboard.parts.incident_line import as_known, cause_view, incident_line
+from dashboard.parts.incident_line import (
+    CauseView,
+    as_known,
+    beside_lines,
+    cause_view,
+    incident_line,
+)
 from dashboard.parts.key_figures import Calm
 from dashboard.parts.time_range import RANGES
 from dashboard.watched_cluster import WatchedCluster
@@ -86,7 +94,7 @@ class IncidentFilter(ListFilter, frozen=True, kw_only=True):
     @property
     def plain(self) -> bool:
         """Whether it asks for the newest incidents of all kinds."""
-        return self.replace(limit=PAGE_SIZE) == IncidentFilter()
+        return self.replace(limit=PAGE_SIZE) == type(self)()
 
     @property
     def planned(self) -> bool:
@@ -304,7 +312,11 @@ def _lease_item(key: ObjectName) -> dict[str, str]:
 
 
 NEAREST = 5  # near misses beside the list
-MAX_NAMESPACES = 500  # offered; any other can be typed
+
+
+def confidences() -> list[tuple[CauseView, str]]:
+    """How sure a cause is, with what that means."""
+    return [(cause_view(Cause.UNKNOWN, one), said) for one, said in CONFIDENCE_MEANINGS.items()]
 
 
 class IncidentList(List[IncidentFilter, StoredIncident]):
@@ -322,13 +334,22 @@ class IncidentList(List[IncidentFilter, StoredIncident]):
     def links(self) -> IncidentLinks:
         return IncidentLinks(self.request.path, self.wanted)
 
+    @cached_property
+    def clusters(self) -> Sequence[WatchedCluster]:
+        """Those whose incidents are wanted."""
+        return (self.request.cluster,)
+
+    @property
+    def _names(self) -> list[str]:
+        return [one.name for one in self.clusters]
+
     def find(self) -> FoundRows[StoredIncident]:
         """JSON is one list; the page begins with the incidents that go on."""
         self._show_programs_all()
         wanted, one_list = self.wanted, self.wanted.going_on or self.answer_as == "json"
-        cluster, scope = self.request.cluster.name, self._scope()
-        unplanned = count_incidents(cluster, **scope, planned=False)
-        board = incident_board(self.links, unplanned, count_incidents(cluster, **scope))
+        scope = self._scope()
+        unplanned = count_incidents(self._names, **scope, planned=False)
+        board = incident_board(self.links, unplanned, count_incidents(self._names, **scope))
         found, older = self._find(wanted, self._state if one_list else False)
         if not one_list and not wanted.before:
             found = [*self._find(wanted, going_on=True)[0], *found]
@@ -359,13 +380,21 @@ class IncidentList(List[IncidentFilter, StoredIncident]):
         return url and self.request.build_absolute_uri(url)
 
     def page(self, found: FoundRows[StoredIncident]) -> dict[str, Any]:
-        cluster = self.request.cluster
-        as_of, of = cluster.as_of(self.now), [one.incident for one in found.rows]
+        of = [one.incident for one in found.rows]
+        care = outbox.care(of)
         authors = authors_of(of, self.request.user)
-        care = outbox.care(cluster.name, [one.id for one in of])
+        beside = beside_lines(of, self.now)
+        as_of = {one.name: one.as_of(self.now) for one in self.clusters}
         return {
             "board": found.more,
-            "lines": [(incident_line(one, as_of, care), authors.get(one.id)) for one in of],
+            "lines": [
+                (
+                    incident_line(one, as_of[one.cluster], care),
+                    authors.get(one.id),
+                    beside.get(one.id, ()),
+                )
+                for one in of
+            ],
             "older_url": self.links.url(before=found.older) if found.older else "",
             "calm": None if found.rows else self._calm(found.more),
             "plain": self.wanted.plain,
@@ -383,9 +412,12 @@ class IncidentList(List[IncidentFilter, StoredIncident]):
         """Why the list is empty."""
         planned = board["planned"][-1].count
         if not planned:
-            return no_incident(self.request.cluster, self.now)
+            return self._no_incident()
         text = f"{counted(planned, 'incident')} went as planned. Choose All to see what happened."
         return Calm("No unplanned incident", text, "st-held", "is-held")
+
+    def _no_incident(self) -> Calm:
+        return no_incident(self.request.cluster, self.now)
 
     def _beside(self) -> dict[str, Any]:
         """What does not depend on the filter."""
@@ -395,11 +427,8 @@ class IncidentList(List[IncidentFilter, StoredIncident]):
             "misses": [near_miss_line(cluster.name, one, self.now) for one in misses[:NEAREST]],
             "more_misses": max(0, len(misses) - NEAREST),
             "none_near": none_near(cluster, self.now),
-            "confidences": [
-                (cause_view(Cause.UNKNOWN, confidence), meaning)
-                for confidence, meaning in CONFIDENCE_MEANINGS.items()
-            ],
-            "namespaces": cluster.store.namespaces()[:MAX_NAMESPACES],
+            "confidences": confidences(),
+            "namespaces": offered_namespaces(self.clusters),
         }
 
     def _show_programs_all(self) -> None:
@@ -428,7 +457,7 @@ class IncidentList(List[IncidentFilter, StoredIncident]):
         """A page of incidents, newest first, and the cursor of the next page. Raises BadFilter."""
         try:
             found = find_incidents(
-                self.request.cluster.name,
+                self._names,
                 causes=wanted.causes,
                 **self._scope(),
                 going_on=going_on,
@@ -442,8 +471,15 @@ class IncidentList(List[IncidentFilter, StoredIncident]):
                 "Start again without it."
             ) from error
         page = found[: wanted.limit]
-        known = as_known((one.incident for one in page), self.request.cluster.as_of(self.now))
-        page = [replace(row, incident=one) for row, one in zip(page, known, strict=True)]
+        known = {
+            one.id: one
+            for cluster in self.clusters
+            for one in as_known(
+                (row.incident for row in page if row.incident.cluster == cluster.name),
+                cluster.as_of(self.now),
+            )
+        }
+        page = [replace(row, incident=known[row.incident.id]) for row in page]
         return page, cursor_of(page[-1]) if len(found) > len(page) else ""
 
 

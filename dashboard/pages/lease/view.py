@@ -247,7 +247,7 @@ class LeasePage:
         """What people do about it: its mutes, and who takes care of its incidents."""
         going_on = running_board().feeds[self.cluster].going_on()
         mine = [one for one in going_on if self.key in one.leases]
-        care = outbox.care(self.cluster, [one.id for one in mine])
+        care = outbox.care(mine)
         lines = [incident_line(one, self.as_of, care) for one in mine]
         mutes = outbox.mutes_of(self.cluster, self.key, self.now)
         muted = any(row.name for row in mutes)

@@ -19,6 +19,9 @@ OF_CLUSTER: tuple[Place, ...] = (
 )
 OF_BOARD: tuple[Place, ...] = (
     ("saved_views", "Saved views", None, "bookmarks start page"),
+    ("timeline_all", "Timeline of all clusters", None, "who lost holders when"),
+    ("history_all", "History of all clusters", None, "changes export csv"),
+    ("incidents_all", "Incidents of all clusters", None, "causes why"),
     ("audit", "Audit trail", roles.READ_TRAIL, "writes who edited"),
     ("api", "JSON for programs", None, "api openapi"),
     ("api_tokens", "API tokens", None, "programs"),

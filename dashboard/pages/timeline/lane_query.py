@@ -273,6 +273,30 @@ def read_lanes(store: Store, wanted: TimelineFilter, shown: TimeRange, now: date
     chosen = choose(
         store, wanted, shown, active=active, gone=gone, nobody=nobody, flapping=flappers, held=held
     )
+    found = _read_page(store, chosen, shown, now, blind)
+    stands = _stands(store, wanted, shown, {*gone, *active}, held)
+    return msgspec.structs.replace(found, stands=stands)
+
+
+def lost_lanes(
+    store: Store, keys: Sequence[ObjectName], total: int, shown: TimeRange, now: datetime
+) -> Lanes:
+    """Read the lanes of these Leases, which are some of `total` that lost their holder."""
+    blind = unwatched_times(store.cluster, since=shown.since, until=shown.until, now=now)
+    chosen = LanePage([LanePlace(key, CHANGED) for key in keys], 1, total, total)
+    return _read_page(store, chosen, shown, now, blind)
+
+
+def _read_page(
+    store: Store,
+    chosen: LanePage,
+    shown: TimeRange,
+    now: datetime,
+    blind: Sequence[UnwatchedTime],
+) -> Lanes:
+    """`blind`: what nobody watched of the stretch."""
+    cluster, since, until = store.cluster, shown.since, shown.until
+    watched = not any(_covers(span, shown) for span in blind)
     keys = [place.key for place in chosen.page]
     lives = {
         lane.key: lane for lane in history_lanes.lanes(cluster, keys, since=since, until=until)
@@ -297,9 +321,8 @@ def read_lanes(store: Store, wanted: TimelineFilter, shown: TimeRange, now: date
     stretch = read_stretch(
         cluster, since=since, until=known, now=now, abandoned_after=store.abandoned_after
     )
-    stands = _stands(store, wanted, shown, {*gone, *active}, held)
     blind_terms = _blind_terms(cluster, lives.values(), since, until, now)
-    return Lanes(page, chosen, blind, watched, stands, stretch, blind_terms)
+    return Lanes(page, chosen, blind, watched, None, stretch, blind_terms)
 
 
 def _blind_terms(

@@ -100,7 +100,7 @@ def stretch_view(
         "ticks": ticks(scale),
         "blind": fog(((one.since, one.until) for one in blind), scale),
         "blind_for": _blind_for(blind),
-        "unseen": _unseen(blind, shown),
+        "unseen": unseen_of(blind, shown),
     }
 
 
@@ -118,7 +118,7 @@ def timeline_board(wanted: time_range.TimelineFilter, chosen: LanePage) -> dict[
     }
 
 
-def _unseen(blind: Sequence[UnwatchedTime], shown: time_range.TimeRange) -> str:
+def unseen_of(blind: Sequence[UnwatchedTime], shown: time_range.TimeRange) -> str:
     if not blind:
         return ""
     whole = any(one.covers(shown.since, shown.until) for one in blind)
@@ -332,5 +332,5 @@ def _json(
         total=lanes.chosen.total,
         next_url=next_url,
         now=now,
-        known=request.cluster if shown.follows else None,
+        told=responses.unless_live(request.cluster, now) if shown.follows else None,
     )

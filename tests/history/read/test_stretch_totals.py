@@ -29,6 +29,7 @@ def test_a_lease_is_counted_within_the_stretch_alone():
         a_change(10, gap_seconds=60.0),  # 10 s of it lie in the stretch
         a_change(20, gap_seconds=1.5, holder="cp-3"),
         a_change(40, **lost, **beat),  # up to the end
+        a_change(30, name="calm", gap_seconds=None),
         a_change(200),
     ])  # fmt: skip
     found = stretch_totals("a", (), since=T0, until=T0 + timedelta(seconds=100))
@@ -36,6 +37,7 @@ def test_a_lease_is_counted_within_the_stretch_alone():
     assert found.counted_from is None
     assert (totals[SCHEDULER].changes, totals[SCHEDULER].handovers) == (2, 2)
     assert totals[SCHEDULER].gap_seconds == pytest.approx(11.5, abs=0.01)
+    assert totals[ObjectName("kube-system", "calm")].gap_seconds == 0.0, "not the whole stretch"
     assert totals[BEAT].gap_seconds == pytest.approx(60.0, abs=0.01)
     assert [one.kind for one in (totals[SCHEDULER], totals[BEAT])] == ["election", "heartbeat"]
     span = {"since": T0, "until": T0 + timedelta(seconds=100)}

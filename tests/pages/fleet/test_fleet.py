@@ -21,7 +21,7 @@ from leases.kube.cluster_source import ClusterSource, SourceKind
 from leases.wire.microtime import format_microtime
 from leases.wire.watch_decoding import Listed
 from tests.pages.conftest import HTMX, text_of
-from tests.support.board import a_lease, fill
+from tests.support.board import a_lease, board_of, connect, fill
 from tests.support.values.changes import a_change
 from tests.support.values.incident_rows import incident_with
 
@@ -29,29 +29,10 @@ pytestmark = pytest.mark.django_db
 LATER = ObjectName("apps", "later")
 
 
-def board_of(tmp_path, *names: str) -> Runtime:
-    """Live clusters of these names, with one held election each."""
-    source = ClusterSource(SourceKind.IN_CLUSTER)
-    specs = tuple(ClusterSpec(name, source) for name in names)
-    board = Runtime(Options(clusters=specs, data=tmp_path))
-    install_board(board)
-    for cluster in board.clusters.values():
-        fill(cluster.store, a_lease())
-        connect(board, cluster.name, ConnectionState.LIVE)
-    return board
-
-
 @pytest.fixture
 def make_board(tmp_path):
     yield partial(board_of, tmp_path)
     install_board(None)
-
-
-def connect(board: Runtime, name: str, state: ConnectionState, *, ago: float = 60, **more) -> None:
-    at = datetime.now(UTC) - timedelta(seconds=ago)
-    watch = Connection(state=state, since=at, heard_at=at, **more)
-    board.clusters[name].store.connection = watch
-    board.feeds[name].activity.watched.record(watch)
 
 
 def vacate(board: Runtime, name: str) -> None:

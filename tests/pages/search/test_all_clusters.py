@@ -92,7 +92,7 @@ def test_a_page_of_no_cluster_searches_all(both, operator):
     assert places(operator, "kube", EVERYWHERE) == places(operator, "kube")
     assert places(operator, "only-here", EVERYWHERE)[0] == ("b", str(ONCE))
     assert places(operator, "timel", EVERYWHERE) == [
-        ("a", "Timeline"), ("b", "Timeline"),
+        (None, "Timeline of all clusters"), ("a", "Timeline"), ("b", "Timeline"),
     ]  # fmt: skip
     for page, action in (("/", EVERYWHERE), ("/audit/", EVERYWHERE), ("/c/b/", "/c/b/search/")):
         text = text_of(operator.get(page))

@@ -90,7 +90,8 @@ def test_holders_namespaces_pages_and_clusters_are_found(many, operator):
     assert labels(operator, "pod-of", group="holder") == ["Pod-OF-B"], "as it is written"
     assert labels(operator, "kube-sys", group="namespace")[:1] == ["kube-system"]
     pages = [(one["cluster"], one["label"]) for one in found(operator, "timel")]
-    assert pages == [(None, "Timeline"), ("b", "Timeline")], "the page of this cluster first"
+    everywhere = (None, "Timeline of all clusters")
+    assert pages == [(None, "Timeline"), everywhere, ("b", "Timeline")], "this cluster's first"
     assert labels(operator, "cluster b") == ["Cluster b"]
     groups = [one["group"] for one in found(operator, "holders")]
     assert groups[0] == "page", "the group with the best line comes first"
