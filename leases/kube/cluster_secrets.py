@@ -96,7 +96,7 @@ def judge(
 ) -> tuple[dict[str, SecretCluster], tuple[str, ...]]:
     """Return the clusters that can be watched, by name, and a sentence for each other Secret.
 
-    `taken`: names of the clusters of settings.
+    `taken`: names of other clusters.
     """
     wanted: dict[str, SecretCluster] = {}
     wrong = []
@@ -106,7 +106,9 @@ def judge(
         try:
             cluster = read_cluster(secret)
             if cluster.name in taken:
-                raise ValueError(f"the settings name another cluster {cluster.name}")
+                raise ValueError(
+                    f"the settings or an admin of Leaseboard named another cluster {cluster.name}"
+                )
             if cluster.name in wanted:
                 other = wanted[cluster.name].secret
                 raise ValueError(f"the Secret {other} names the cluster {cluster.name} too")

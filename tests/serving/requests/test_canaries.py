@@ -48,6 +48,7 @@ PLAIN_SETTINGS = {
 SECRETS_OF_RECEIVERS = {"url", "secret", "password"}
 PLAIN_OF_RECEIVERS = {"host", "port", "security", "username", "sender", "to"}
 SECRET_COLUMNS = {  # what it holds instead of the secret
+    "leases_addedcluster.sealed": "encrypted",
     "auth_user.password": "hash",
     "django_session.session_key": "the secret itself",
     "leases_apitoken.digest": "digest",
