@@ -16,6 +16,7 @@ NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,30}[a-z0-9])?")  # of a cluster
 
 Config = dict[str, Any]  # a kubeconfig of one context; empty: the cluster that this pod runs in
 
+FOLDER = "added"  # below DATA; holds certificates of added clusters while they are read
 RUNS = "Leaseboard runs no program that others name; use the token of a service account"
 _PATHS = ("certificate-authority", "client-certificate", "client-key", "tokenFile")
 _BASE64 = ("certificate-authority-data", "client-certificate-data", "client-key-data")

@@ -23,7 +23,7 @@ from dashboard.log_lines import forget, hide
 from dashboard.serving.tasks.cluster_watch import Pause
 from leases.history.retention import forget_cluster
 from leases.kube.cluster_source import ClusterSource, Kubeconfig, SourceKind
-from leases.kube.given_kubeconfig import Config, credentials_in
+from leases.kube.given_kubeconfig import FOLDER, Config, credentials_in
 from leases.models import AddedCluster
 
 logger = logging.getLogger(__name__)
@@ -32,7 +32,6 @@ LOOK_SECONDS = 5.0  # until a replica knows what was done at another
 LEFT_EVERYWHERE = timedelta(seconds=20)  # until every replica has left a cluster
 FORGET_SECONDS = 0.5  # of deleting history, between two looks
 PAUSE_SECONDS = 0.1
-FOLDER = "added"  # below DATA; holds certificates for the moment in which they are read
 OTHER_KEY = (
     "Its kubeconfig was stored with another secret key. Paste it again, or give all replicas the "
     "same LEASEBOARD_SECRET_KEY."
@@ -201,4 +200,6 @@ def _stands(row: AddedCluster) -> tuple[int, int]:
 def _pause_of(row: AddedCluster) -> Pause | None:
     if row.paused_at is None:
         return None
-    return Pause(row.paused_at, f"{row.paused_by} paused it. Admins resume it under Clusters.")
+    return Pause(
+        row.paused_at, f"{row.paused_by} paused it. Admins resume it under Manage clusters."
+    )
