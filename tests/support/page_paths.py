@@ -33,6 +33,8 @@ PATHS = (
     "/tokens/",
     "/api/",
     "/badges/",
+    "/clusters/",
+    "/clusters/new/",
     "/notifications/",
     "/notifications/receivers/new/?sort=email",
     "/notifications/log/",

@@ -97,6 +97,10 @@ READS = {
     "own_password": set(),
     "revoke_wall_link": set(),
     "badges": set(),
+    "clusters": {"format", "q", "page", "limit"},
+    "new_cluster": set(),
+    "cluster": set(),
+    "remove_cluster": set(),
     "badge_svg": set(),
     "badge_json": set(),
     "notifications": set(),
@@ -118,10 +122,11 @@ EVERYWHERE = {"q", "key"}  # read by the frame of each page
 POSTED = {
     "lease_kind", "lease_vacancy", "redeem_sign_in_link", "sign_out", "stop_deletion",
     "test_receiver", "end_quiet_time", "acknowledge_incident", "revoke_badge",
-    "reliability_objective",
+    "reliability_objective", "pause_cluster", "resume_cluster",
 }  # fmt: skip
 FORMATS = {
     "home": ("json",),
+    "clusters": ("json",),
     "leases": ("json",),
     "timeline": ("json",),
     "holders": ("json",),
@@ -181,6 +186,7 @@ def browser(board, admin) -> Client:
     models.Badge.objects.create(
         name="wiki", digest=digest_of("nobody"), cluster="a", created_by="ada", created_at=now
     )
+    models.AddedCluster.objects.create(pk=1, name="c", added_by="ada", added_at=now)
     models.Receiver.objects.create(pk=1, name="ops", sort="webhook", created_at=now)
     models.Edit.objects.create(
         pk=1, at=now, user=User.objects.get(username="ada"), username="ada", cluster="a",
