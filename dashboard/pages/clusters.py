@@ -159,6 +159,8 @@ class Clusters(List[ClustersFilter, ManagedCluster]):
             watch = row.watched.connection
             css, said = _WORDS[watch.state]
             word, detail = f"{said} {when(watch.since, self.now)}", watch.detail
+            if row.row is not None and row.watched.paused:
+                word, detail = f"{word} by {row.row.paused_by}", ""
         labels = ", ".join(f"{key}={value}" for key, value in row.labels.items())
         return {"one": row, "css": css, "word": word, "detail": detail, "labels": labels}
 
