@@ -32,6 +32,10 @@ TOO_LARGE = (
     "with the current context alone."
 )
 PASTE_AGAIN = "Paste the kubeconfig again, or choose its file again: no page shows it once more."
+SEVERAL = (
+    "This kubeconfig has several contexts. Choose that of the cluster; there is no need to paste "
+    "it again."
+)
 OVER = "The kubeconfig is not kept for longer than 10 minutes. Paste it again."
 # What the doctor says of a cluster of settings is another thing here.
 INSTEAD = {"sign-in": "Paste a kubeconfig with a token or a certificate that it accepts."}
@@ -176,9 +180,7 @@ class ClusterForm(PlainForm):
         widget.choices = [("", "Choose"), *((name, name) for name in names)]
         self.fields["context"].widget = widget
         self.data = {**self.data.dict(), "pasted": seal_text(text, PASTED)}  # type: ignore[attr-defined]
-        self.add_error(
-            "context", "This kubeconfig has several contexts. Choose that of the cluster."
-        )
+        self.add_error("context", SEVERAL)
 
     def check_cluster(self) -> list[str]:
         """Ask the cluster, as doctor does. What forbids it is an error of the form; returns what

@@ -20,7 +20,7 @@ from dashboard.access.roles import CLUSTERS
 from dashboard.access.security_log import SecurityEvent, record_by
 from dashboard.board import running_board
 from dashboard.forms.admin_form import PlainForm
-from dashboard.forms.cluster_form import PASTE_AGAIN, ClusterForm
+from dashboard.forms.cluster_form import MAX_KUBECONFIG, PASTE_AGAIN, TOO_LARGE, ClusterForm
 from dashboard.lists.declaration import FoundRows, List
 from dashboard.lists.url_parameters import LIMIT, PAGE, ListFilter, Parameter
 from dashboard.parts.formatting import when
@@ -174,13 +174,17 @@ def clusters(request: HttpRequest) -> HttpResponseBase:
 
 
 FORM_METHODS = ["GET", "HEAD", "POST"]
+MAX_REQUEST = 4 * MAX_KUBECONFIG  # bytes; a larger file would lie on a disk, and is not read
 MAX_SERVER = 300  # characters
 KEEP, DELETE = "keep", "delete"
 
 
 def _form(request: HttpRequest, row: AddedCluster | None = None) -> ClusterForm:
     given = (request.POST, request.FILES) if request.method == "POST" else (None, None)
-    return ClusterForm(*given, row=row)
+    form = ClusterForm(*given, row=row)
+    if int(request.META.get("CONTENT_LENGTH") or 0) > MAX_REQUEST:
+        form.add_error("kubeconfig", TOO_LARGE)
+    return form
 
 
 def _draw(request: HttpRequest, form: ClusterForm, error: str = "") -> HttpResponseBase:

@@ -145,7 +145,12 @@ class Runtime:
             self._equip(cluster)
         self.trust = ClockTrust(self.clock, in_thread, process, self._others_agree)
         self.notifications = Notifications(
-            in_thread, self.clusters, process, self.clock.now, lambda: self.trust.trusted
+            in_thread,
+            self.clusters,
+            process,
+            self.clock.now,
+            lambda: self.trust.trusted,
+            lambda name: (one := self.clusters.get(name)) is not None and one.paused,
         )
         self.reliability = ReliabilityTotals(
             self.clusters,

@@ -359,6 +359,8 @@ class Tracker:
         self._connect(ConnectionState.LIVE, now, missed=missed)
 
     def _disconnected(self, event: Disconnected, now: datetime) -> None:
+        if event.paused_at is not None and self._store.connection.state is ConnectionState.LIVE:
+            self._heard_at = self.watched_until  # it did not break: until then all is known
         self._gate.lost()
         self._missed.begins(self._heard_at, self.resource_version, Missing.LOST)
         self._store.silences.lost()

@@ -223,6 +223,8 @@ def test_a_file_is_read_as_what_is_pasted(browser):
     large = SimpleUploadedFile("config", b"#" * (cluster_form.MAX_KUBECONFIG + 1))
     answer = browser.post(NEW, given("", name="b2", upload=large))
     assert cluster_form.TOO_LARGE in said(answer)
+    huge = SimpleUploadedFile("config", b"#" * (3 << 20))
+    assert cluster_form.TOO_LARGE in said(browser.post(NEW, given("", name="b2", upload=huge)))
     no_text = SimpleUploadedFile("config", b"\xff\xfe")
     assert "This file is no text." in said(browser.post(NEW, given("", name="b2", upload=no_text)))
 
@@ -243,6 +245,11 @@ def test_a_field_that_cannot_be_used_is_one_sentence(browser, more, says):
     with serving_faults(Faults()) as api:
         answer = browser.post(NEW, given(kubeconfig(api.url, token=CANARY)) | more)
     assert says in said(answer)
+
+
+def test_no_file_is_ever_put_on_a_disk(settings):
+    handlers = ["django.core.files.uploadhandler.MemoryFileUploadHandler"]
+    assert handlers == settings.FILE_UPLOAD_HANDLERS
 
 
 def test_labels_and_credentials_are_changed(browser):

@@ -136,10 +136,12 @@ async def test_a_paused_cluster_is_not_watched_and_says_so(api, start):
     assert (told.since, told.detail) == (
         at, "ada paused it. Admins resume it under Manage clusters.",
     )  # fmt: skip
+    assert told.heard_at >= at, "all is known until then"
     assert running.clusters["prod"].client is None
     tasks = {task.get_name() for task in asyncio.all_tasks() if task.get_name().endswith(" prod")}
     assert tasks == {"publisher prod"}
     assert not closed, "its pages stay open"
+    assert running.notifications.watched == ["a"], "nobody is reminded of its incidents"
 
     @sync_to_async
     def pages() -> list[str]:
