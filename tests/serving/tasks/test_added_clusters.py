@@ -15,6 +15,7 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.apps import apps
 from django.db import DatabaseError, connections
+from django.test import Client
 
 from dashboard import clock
 from dashboard.access.kept_secrets import KUBECONFIGS, seal_text
@@ -178,6 +179,13 @@ async def test_a_restart_watches_again_and_leaves_a_paused_one_alone(api, start)
     calm = running.clusters["calm"]
     assert calm.paused
     assert "ada paused it." in calm.connection.detail
+
+    @sync_to_async
+    def ready() -> str:
+        return Client().get("/readyz").content.decode()
+
+    await until(lambda: running.clusters["a"].synced)
+    assert await ready() == "ok\n"
     await running.resume_cluster("calm")
     await until(lambda: calm.synced)
 
