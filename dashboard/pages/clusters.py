@@ -161,6 +161,8 @@ class Clusters(List[ClustersFilter, ManagedCluster]):
             word, detail = f"{said} {when(watch.since, self.now)}", watch.detail
             if row.row is not None and row.watched.paused:
                 word, detail = f"{word} by {row.row.paused_by}", ""
+            elif row.row is not None and watch.state is ConnectionState.REFUSED:
+                detail = f"{detail} Change gives it another kubeconfig."
         labels = ", ".join(f"{key}={value}" for key, value in row.labels.items())
         return {"one": row, "css": css, "word": word, "detail": detail, "labels": labels}
 
