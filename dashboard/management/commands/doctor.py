@@ -14,6 +14,7 @@ from django.core.management.base import CommandError
 from django.db import Error
 
 from dashboard import clock
+from dashboard.access.kept_secrets import KUBECONFIGS, CannotUnseal, unseal_text
 from dashboard.config import (
     PREFIX,
     VERSION,
@@ -28,13 +29,21 @@ from dashboard.log_lines import hide, redact
 from dashboard.management import diagnosis
 from dashboard.management.receiver_diagnosis import examine_receivers
 from dashboard.management.refusing import RefusingCommand, parse_port
-from dashboard.parts.cluster_diagnosis import Finding, Level, examine_cluster, examine_secrets
+from dashboard.parts.cluster_diagnosis import (
+    Finding,
+    Level,
+    examine_cluster,
+    examine_secrets,
+)
 from dashboard.serving.tasks.clock_watch import CONFIRM, contradiction
 from leases.history import trusted_clock
-from leases.kube.cluster_source import SourceKind
+from leases.kube.cluster_source import ClusterSource, Kubeconfig, SourceKind
+from leases.kube.given_kubeconfig import FOLDER, credentials_in
+from leases.models import AddedCluster
 
 EXIT_CODES = {Level.OK: 0, Level.WARNING: 1, Level.PROBLEM: 2}
 MAX_SECONDS = 300.0
+PASTE = "Paste it again at /clusters/, or give all replicas the same LEASEBOARD_SECRET_KEY."
 
 
 class Command(RefusingCommand):
@@ -113,8 +122,33 @@ def _data(config: Config, seconds: float) -> list[Finding]:
         ),
         *database,
         *(examine_receivers(seconds=seconds) if made and worst is Level.OK else ()),
+        *(_added(config, seconds) if made and worst is Level.OK else ()),
         *(_clock() if made and worst is not Level.PROBLEM else ()),
     ]
+
+
+def _added(config: Config, seconds: float) -> list[Finding]:
+    """Each cluster that admins added and did not pause."""
+    try:
+        rows = list(AddedCluster.objects.filter(paused_at=None, removed_at=None).order_by("name"))
+    except Error:
+        return []  # the check of the database says why
+    findings, specs = [], []
+    for row in rows:
+        try:
+            given = msgspec.json.decode(unseal_text(row.sealed, KUBECONFIGS))
+        except (CannotUnseal, msgspec.MsgspecError):
+            found, problem = "Its kubeconfig was stored with another secret key.", Level.PROBLEM
+            findings.append(
+                Finding(check="source", cluster=row.name, level=problem, found=found, do=PASTE)
+            )
+            continue
+        hide(*credentials_in(given))
+        held = Kubeconfig(given, config.data / FOLDER)
+        source = ClusterSource(SourceKind.ADDED, row.server, held=held)
+        specs.append(ClusterSpec(row.name, source))
+    clusters = replace(config, clusters=tuple(specs), cluster_secrets=None)
+    return findings + asyncio.run(_clusters(clusters, seconds))
 
 
 def _clock() -> list[Finding]:
