@@ -84,6 +84,14 @@ class DeletionRuns(Protocol):
     def wake(self) -> None: ...
 
 
+class ClusterFollower(Protocol):
+    """The clusters that admins added. `wrong` says by name why one is not watched."""
+
+    @property
+    def wrong(self) -> Mapping[str, str]: ...
+    def wake(self) -> None: ...
+
+
 class MessageCounts(Protocol):
     """Messages to receivers; `outcomes` counts attempts by sort of receiver and outcome."""
 
@@ -111,6 +119,8 @@ class Board(Protocol):
     def deletions(self) -> Mapping[str, DeletionRuns]: ...
     @property
     def notifications(self) -> MessageCounts: ...
+    @property
+    def added(self) -> ClusterFollower: ...
     @property
     def link_use(self) -> LinkNotes: ...
 

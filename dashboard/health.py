@@ -52,7 +52,7 @@ def readyz(request: HttpRequest) -> HttpResponse:
     running = running_board()
     if running.leaving:
         return HttpResponse("stopping\n", content_type="text/plain", status=503)
-    clusters = [cluster for cluster in running.clusters.values() if not cluster.synced]
+    clusters = [one for one in running.clusters.values() if not (one.synced or one.paused)]
     tasks = running.supervisor.problems()
     lines = ["ok"]
     if reach.error:

@@ -33,11 +33,14 @@ _PASSWORD_OPTION = re.compile("pass|secret|token", re.IGNORECASE)
 _secrets: set[str] = set()  # of the settings; filled before anything is logged
 
 
-def hide(*secrets: str) -> None:
-    """Cut these, and how a URL spells them, out of all that `redact` sees from now on."""
-    for secret in secrets:
-        if len(secret) >= MIN_SECRET:
-            _secrets.update((secret, quote(secret), quote(secret, safe="")))
+def hide(*secrets: str) -> list[str]:
+    """Cut these, and how a URL spells them, out of all that `redact` sees from now on. Returns
+    those that were not hidden before.
+    """
+    fresh = [one for one in secrets if len(one) >= MIN_SECRET and one not in _secrets]
+    for secret in fresh:
+        _secrets.update((secret, quote(secret), quote(secret, safe="")))
+    return fresh
 
 
 def forget(*secrets: str) -> None:

@@ -103,6 +103,8 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
 else:
     SQLITE_FILE = None
 data_directory.keep_private(LEASEBOARD.data, SQLITE_FILE)
+# A kubeconfig that is uploaded must not lie on a disk. What is larger is no file of ours.
+FILE_UPLOAD_HANDLERS = ["django.core.files.uploadhandler.MemoryFileUploadHandler"]
 FILE_UPLOAD_PERMISSIONS = 0o600  # of the files that collectstatic writes into DATA
 FILE_UPLOAD_DIRECTORY_PERMISSIONS = 0o700
 

@@ -11,6 +11,7 @@ from dashboard.pages import (
     api_tokens,
     audit,
     badges,
+    clusters,
     create,
     delete_many,
     errors,
@@ -119,6 +120,15 @@ of_notifications = [
     path("quiet/<int:number>/end/", messages.end_quiet_time, name="end_quiet_time"),
 ]
 
+of_clusters = [
+    path("", clusters.clusters, name="clusters"),
+    path("new/", clusters.new_cluster, name="new_cluster"),
+    path("<int:number>/", clusters.cluster, name="cluster"),
+    path("<int:number>/pause/", clusters.pause_cluster, name="pause_cluster"),
+    path("<int:number>/resume/", clusters.resume_cluster, name="resume_cluster"),
+    path("<int:number>/remove/", clusters.remove_cluster, name="remove_cluster"),
+]
+
 urlpatterns = [
     path("", fleet.home, name="home"),
     path("c/<slug:cluster>/", include(of_cluster)),
@@ -138,6 +148,7 @@ urlpatterns = [
     path("tokens/<int:number>/revoke/", api_tokens.revoke_token, name="revoke_api_token"),
     path("security-log/", security_log.security_log, name="security_log"),
     path("notifications/", include(of_notifications)),
+    path("clusters/", include(of_clusters)),
     path("badges/", badges.badges, name="badges"),
     path("badges/<int:number>/revoke/", badges.revoke_badge, name="revoke_badge"),
     path("badge/<str:token>.svg", badges.badge_svg, name="badge_svg"),

@@ -81,6 +81,10 @@ class WatchedCluster:
         return self.source.kind is SourceKind.EMBEDDED
 
     @property
+    def paused(self) -> bool:
+        return self.store.connection.state is ConnectionState.PAUSED
+
+    @property
     def connection(self) -> Connection:
         """What a reader is told of the watch: behind is not live."""
         return self.store.connection.shown(clock.now())

@@ -6,6 +6,7 @@ from django.db.models.functions import Length
 from django.db.models.lookups import GreaterThan, LessThanOrEqual
 
 from leases.tables.admin import (
+    AddedCluster,
     ApiToken,
     Deletion,
     KindOverride,
@@ -33,11 +34,11 @@ from leases.tables.incidents import (
 )
 
 __all__ = [
-    "Acknowledgement", "ApiToken", "Badge", "ChangeRecord", "Deletion", "Edit", "IncidentNote",
-    "IncidentRecord", "KindOverride", "LeaseRecord", "NearMissCount", "Notification", "Person",
-    "QuietTime", "Receiver", "RefusedRow", "ReliabilityObjective", "ReliabilityProgress",
-    "ReliabilityRecord", "SavedView", "SecurityRecord", "SignInLink", "TrustedClock",
-    "VacancyMark", "WallLink", "WallScreen", "WatchRecord", "WatchSpan",
+    "Acknowledgement", "AddedCluster", "ApiToken", "Badge", "ChangeRecord", "Deletion", "Edit",
+    "IncidentNote", "IncidentRecord", "KindOverride", "LeaseRecord", "NearMissCount",
+    "Notification", "Person", "QuietTime", "Receiver", "RefusedRow", "ReliabilityObjective",
+    "ReliabilityProgress", "ReliabilityRecord", "SavedView", "SecurityRecord", "SignInLink",
+    "TrustedClock", "VacancyMark", "WallLink", "WallScreen", "WatchRecord", "WatchSpan",
 ]  # fmt: skip
 
 # Values of `leases.domain.change.ChangeType`, for two of the indexes.

@@ -33,6 +33,7 @@ EVERYTHING: Chosen = {
     "actions/test_audited.py": FORMS,
     "actions/test_unanswered_writes.py": FORMS,
     "pages/audit/test_view.py": FORMS,
+    "pages/clusters/test_clusters.py": ("labels", "pause", "removing", "encrypted"),
     "pages/create/test_create.py": FORMS,
     "pages/delete/test_delete_one.py": FORMS,
     "pages/edit/test_odd_holders.py": ("released",),
@@ -42,6 +43,7 @@ EVERYTHING: Chosen = {
     "pages/several": (),
     "pages/timeline/test_changed.py": (),
     "serving/requests/test_slow_history.py": (),
+    "serving/tasks/test_added_clusters.py": (),
     "serving/tasks/test_deletions.py": ("stop", "dead"),
     "serving/tasks/test_two_senders.py": (),
 }

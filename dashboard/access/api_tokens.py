@@ -19,7 +19,7 @@ from django.utils.crypto import constant_time_compare
 from dashboard import clock
 from dashboard.access.kept_secrets import digest_of, is_token_of, new_token
 from dashboard.access.known_rights import KNOWN, ReadOnlyPerson, TokenRight, ask
-from dashboard.access.roles import READ_SECURITY_LOG, READ_TRAIL, VIEW
+from dashboard.access.roles import CLUSTERS, READ_SECURITY_LOG, READ_TRAIL, VIEW
 from dashboard.access.security_log import SecurityEvent, client_address, full_address, record
 from leases.models import ApiToken
 
@@ -135,7 +135,7 @@ def is_program(request: HttpRequest) -> bool:
 
 READS = {
     "operator": frozenset({VIEW, READ_TRAIL}),
-    "admin": frozenset({VIEW, READ_TRAIL, READ_SECURITY_LOG}),
+    "admin": frozenset({VIEW, READ_TRAIL, READ_SECURITY_LOG, CLUSTERS}),
 }
 
 

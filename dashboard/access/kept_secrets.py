@@ -1,4 +1,5 @@
-"""How secrets are kept in the database: tokens as digests, secrets of receivers encrypted.
+"""How secrets are kept in the database: tokens as digests, secrets of receivers and
+kubeconfigs encrypted.
 
 The key follows from the secret key, so who reads the database alone reads no secret, and replicas
 with the same LEASEBOARD_SECRET_KEY read each other's.
@@ -11,9 +12,10 @@ import secrets
 from functools import lru_cache
 
 import msgspec
-from cryptography.fernet import Fernet, InvalidToken
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from django.conf import settings
 from django.utils.crypto import salted_hmac
+from django.utils.encoding import force_bytes
 
 from dashboard.log_lines import hide
 from leases.domain.notify import Target
@@ -41,24 +43,46 @@ def is_token_of(token: str, digest: str) -> bool:
     return hmac.compare_digest(digest_of(token), digest)
 
 
-_PURPOSE = b"leaseboard receivers"
+RECEIVERS, KUBECONFIGS, PASTED = (
+    b"leaseboard receivers",
+    b"leaseboard kubeconfigs",
+    b"leaseboard pasted",
+)
 _decode = msgspec.json.Decoder(Target).decode
 
 
 class CannotUnseal(Exception):
-    """Sealed with another secret key."""
+    """Sealed with another secret key, or too long ago."""
+
+
+def seal_text(text: str, purpose: bytes) -> str:
+    """Encrypt it. What is sealed for one purpose cannot be unsealed for another."""
+    return _cipher(purpose, *_keys()).encrypt(text.encode()).decode()
+
+
+def unseal_text(sealed: str, purpose: bytes, *, within: int | None = None) -> str:
+    """Raises CannotUnseal. `within`: seconds since it was sealed; None: any."""
+    try:
+        return _cipher(purpose, *_keys()).decrypt(sealed.encode(), within).decode()
+    except InvalidToken as error:
+        raise CannotUnseal("It was stored with another secret key.") from error
+
+
+def _keys() -> tuple[str | bytes, ...]:
+    """The key that seals, and older ones that may have sealed."""
+    return (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)
 
 
 def seal(target: Target) -> str:
     _hide(target)
-    return _cipher(settings.SECRET_KEY).encrypt(msgspec.json.encode(target)).decode()
+    return seal_text(msgspec.json.encode(target).decode(), RECEIVERS)
 
 
 def unseal(sealed: str) -> Target:
     """Raises CannotUnseal."""
     try:
-        target = _decode(_cipher(settings.SECRET_KEY).decrypt(sealed.encode()))
-    except (InvalidToken, msgspec.MsgspecError) as error:
+        target = _decode(unseal_text(sealed, RECEIVERS))
+    except (CannotUnseal, msgspec.MsgspecError) as error:
         raise CannotUnseal(
             "Its address was stored with another secret key: write it again, or give all replicas "
             "the same LEASEBOARD_SECRET_KEY."
@@ -72,7 +96,10 @@ def _hide(target: Target) -> None:
     hide(target.url, target.secret, target.password)
 
 
-@lru_cache(maxsize=2)
-def _cipher(secret_key: str) -> Fernet:
-    key = hashlib.blake2b(secret_key.encode(), key=_PURPOSE, digest_size=32).digest()
-    return Fernet(base64.urlsafe_b64encode(key))
+@lru_cache(maxsize=8)
+def _cipher(purpose: bytes, *secret_keys: str | bytes) -> MultiFernet:
+    digests = (
+        hashlib.blake2b(force_bytes(one), key=purpose, digest_size=32).digest()
+        for one in secret_keys
+    )
+    return MultiFernet([Fernet(base64.urlsafe_b64encode(one)) for one in digests])

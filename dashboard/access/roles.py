@@ -26,12 +26,14 @@ MANAGE_PEOPLE = "auth.change_user"
 RECEIVERS = "leases.change_receiver"
 BADGES = "leases.change_badge"
 SAVED_VIEWS = "leases.change_savedview"  # those that others share
+CLUSTERS = "leases.change_addedcluster"
 READS = ("view_change", "view_edit")
 EDITS = (
     *READS, "edit_lease", "view_walllink", "add_walllink", "change_walllink", "view_user",
     "add_user", "change_user", "change_kindoverride", "view_refusedrow",
     "view_securityrecord", "change_receiver", "change_badge", "change_apitoken",
     "change_savedview",
+    "change_addedcluster",
 )  # fmt: skip
 ROLES = {"operator": READS, "admin": EDITS}
 

@@ -15,59 +15,27 @@ from collections.abc import MutableMapping
 from contextlib import closing
 from dataclasses import fields
 from difflib import get_close_matches
-from enum import StrEnum
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import dj_database_url
-import msgspec
 from django.db import Error
 from django.db.migrations.recorder import MigrationRecorder
 from django.db.utils import ConnectionHandler
 from django.http.request import split_domain_port, validate_host
 
 from dashboard.config import PREFIX, VERSION, VERSION_HEADER, Config, ConfigError, load
+from dashboard.parts.cluster_diagnosis import Finding, Level
 from dashboard.serving import data_directory
 from leases.apiserver.http.port import CannotStart
 from leases.apiserver.serving import examine_data
-from leases.kube.http_session import advise
 from leases.private_files import is_open, looking
-from leases.wire.status import ApiError
-
-
-class Level(StrEnum):
-    OK = "ok"
-    WARNING = "warning"
-    PROBLEM = "problem"
-
-
-class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """`found` and `do` are sentences; `do` is empty where nothing is to be done."""
-
-    check: str
-    level: Level
-    found: str
-    do: str = ""
-    cluster: str = ""
-
-    @property
-    def line(self) -> str:
-        where = f"cluster {self.cluster}, {self.check}" if self.cluster else self.check
-        return f"{self.level:<8} {where}: {self.found} {self.do}".rstrip()
 
 
 def worst(findings: list[Finding]) -> Level:
     levels = {finding.level for finding in findings}
     return next((level for level in reversed(Level) if level in levels), Level.OK)
-
-
-def from_api_error(check: str, cluster: str, host: str, error: ApiError) -> Finding:
-    """A problem in the words of the pages: what happened, then what to do."""
-    found, _, do = advise(host, error).partition(". ")
-    return Finding(
-        check=check, level=Level.PROBLEM, found=f"{found.rstrip('.')}.", do=do, cluster=cluster
-    )
 
 
 CHECK = "settings"

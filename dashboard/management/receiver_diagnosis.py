@@ -7,7 +7,7 @@ import msgspec
 from django.db import Error
 
 from dashboard.access.kept_secrets import CannotUnseal, unseal
-from dashboard.management.diagnosis import Finding, Level
+from dashboard.parts.cluster_diagnosis import Finding, Level
 from leases.domain.notify import Sort, Target
 from leases.models import Receiver
 

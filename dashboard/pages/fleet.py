@@ -77,12 +77,14 @@ _SHAPES = {
     ConnectionState.CONNECTING: "late",
     ConnectionState.STALE: "expired",
     ConnectionState.REFUSED: "deleted",
+    ConnectionState.PAUSED: "untimed",
 }
 _WORDS = {
     ConnectionState.LIVE: "live since",
     ConnectionState.CONNECTING: "connecting since",
     ConnectionState.STALE: "stale since",
     ConnectionState.REFUSED: "no access since",
+    ConnectionState.PAUSED: "paused since",
 }
 _GRAVITY = {"expired": 0, "vacant": 1, "late": 2}
 
@@ -111,6 +113,8 @@ class FleetRow(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def trouble(self) -> Trouble:
+        if self.connection.state is ConnectionState.PAUSED:
+            return Trouble.NONE
         if self.going_on:
             return Trouble.INCIDENT
         if not self.live:

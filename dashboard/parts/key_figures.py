@@ -320,6 +320,8 @@ def calm(
     connection = store.connection
     if connection.state is ConnectionState.REFUSED:
         return Calm("No access", connection.detail, "i-unplug")
+    if connection.state is ConnectionState.PAUSED:
+        return Calm("Paused", connection.detail, "i-unplug")
     if connection.state is not ConnectionState.LIVE:
         usual = "There is no connection to the cluster yet, so its Leases are not known."
         return Calm("Not connected", connection.detail or usual, "i-unplug")

@@ -175,7 +175,7 @@ class Threads:
 
 
 _HEALTH = frozenset({"/healthz", "/readyz", "/metrics"})
-_OF_ONE_LEASE = re.compile(r"/c/[^/]+/leases/[^/]+/[^/]+/[a-z-]+/")
+_OF_ONE_LEASE = re.compile(r"/c/[^/]+/leases/[^/]+/[^/]+/[a-z-]+/|/clusters/(new|\d+)/")
 
 
 class ThreadPools:

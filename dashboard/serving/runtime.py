@@ -9,7 +9,7 @@ import ctypes
 import gc
 import logging
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -46,13 +46,20 @@ from dashboard.serving.data_directory import (
     check_not_newer,
     close_connections,
 )
+from dashboard.serving.tasks.added_clusters import AddedClusters
 from dashboard.serving.tasks.admin_writes import (
     Deletions,
     DeletionsAtWork,
     resolve_unanswered,
 )
 from dashboard.serving.tasks.clock_watch import ClockTrust, ClockWatch, set_by
-from dashboard.serving.tasks.cluster_watch import ClusterWatch, KindOverrides, start_cluster_tasks
+from dashboard.serving.tasks.cluster_watch import (
+    ClusterWatch,
+    KindOverrides,
+    Pause,
+    start_cluster_tasks,
+    start_publisher,
+)
 from dashboard.serving.tasks.history_upkeep import Forgetting, ReliabilityTotals
 from dashboard.serving.tasks.incidents import Incidents
 from dashboard.serving.tasks.notifications import Notifications
@@ -138,7 +145,12 @@ class Runtime:
             self._equip(cluster)
         self.trust = ClockTrust(self.clock, in_thread, process, self._others_agree)
         self.notifications = Notifications(
-            in_thread, self.clusters, process, self.clock.now, lambda: self.trust.trusted
+            in_thread,
+            self.clusters,
+            process,
+            self.clock.now,
+            lambda: self.trust.trusted,
+            lambda name: (one := self.clusters.get(name)) is not None and one.paused,
         )
         self.reliability = ReliabilityTotals(
             self.clusters,
@@ -148,6 +160,7 @@ class Runtime:
             trusted=self.trust.look,
         )
         self.link_use = LinkUse(self.recorder.in_thread, self._open_links)
+        self.added = AddedClusters(self, data=options.data, in_thread=in_thread, now=self.clock.now)
         self.secrets = None if options.secrets is None else self._by_secrets(options.secrets)
         self.api: LeaseApiServer | None = None
         self.leaving = False  # the process is about to end
@@ -189,18 +202,18 @@ class Runtime:
             place,
             kubeconfig=self.options.kubeconfig,
             data=self.options.data,
-            taken=frozenset(self.clusters),
+            taken=self.added,
             add=self.add_cluster,
             change=self.change_cluster,
             leave=self.leave_cluster,
         )
 
-    async def add_cluster(self, spec: ClusterSpec) -> None:
-        """Watch one more cluster from now on."""
+    async def add_cluster(self, spec: ClusterSpec, paused: Pause | None = None) -> None:
+        """Watch one more cluster from now on, or show it as paused."""
         cluster = self._watched(spec)
         self._inform(self.publisher.add(cluster.store))
         self._equip(cluster)
-        await self._follow(cluster)
+        await self._follow(cluster, paused)
         self.clusters.put(spec.name, cluster)  # last, so that pages find all of its parts
 
     async def change_cluster(self, name: str) -> None:
@@ -208,6 +221,26 @@ class Runtime:
         client = self.clusters[name].client
         if client is not None:
             await client.configure_again()
+
+    def label_cluster(self, name: str, labels: Mapping[str, str]) -> None:
+        """Group and filter it by these labels."""
+        self.publisher.hubs[name].labels = dict(labels)
+
+    async def pause_cluster(self, name: str, paused: Pause) -> None:
+        """Watch a cluster no longer, but show what is known of it."""
+        cluster, hub = self.clusters[name], self.publisher.hubs[name]
+        await self.supervisor.end(name)
+        client, cluster.client = cluster.client, None
+        if client is not None:
+            await client.close()
+        self._watches[name].pause(paused)
+        start_publisher(self.supervisor, hub)
+
+    async def resume_cluster(self, name: str) -> None:
+        """Watch it again."""
+        await self.supervisor.end(name)
+        self._watches[name].resume()
+        self._start_cluster(self.clusters[name])
 
     async def leave_cluster(self, name: str) -> None:
         """Watch a cluster no longer. What is in history stays there."""
@@ -242,8 +275,8 @@ class Runtime:
         await self.recorder.in_thread(screens.know_screens)
         self._start_tasks()
 
-    async def _follow(self, cluster: WatchedCluster) -> None:
-        """Start the tasks of one cluster."""
+    async def _follow(self, cluster: WatchedCluster, paused: Pause | None = None) -> None:
+        """Remember one cluster, and start its tasks unless it is paused."""
         incidents = self.incidents[cluster.name]
         watch = ClusterWatch(
             cluster,
@@ -257,13 +290,23 @@ class Runtime:
         await watch.prepare()
         self._watches[cluster.name] = watch
         await self.overrides.follow(cluster.name, watch.tracker)
+        if paused is None:
+            self._start_cluster(cluster)
+            return
+        watch.pause(paused)
+        start_publisher(self.supervisor, self.publisher.hubs[cluster.name])
+
+    def _start_cluster(self, cluster: WatchedCluster) -> None:
+        """Start the tasks of one cluster."""
+        name, hub = cluster.name, self.publisher.hubs[cluster.name]
+        start_publisher(self.supervisor, hub)
         start_cluster_tasks(
             self.supervisor,
             cluster,
-            watch,
-            hub=self.publisher.hubs[cluster.name],
-            deletions=self.deletions[cluster.name],
-            incidents=incidents,
+            self._watches[name],
+            hub=hub,
+            deletions=self.deletions[name],
+            incidents=self.incidents[name],
         )
 
     def _start_tasks(self) -> None:
@@ -299,6 +342,8 @@ class Runtime:
         start("memory", partial(give_memory_back, trim_of_malloc()), effect=effect)
         effect = "The renewals of Leases are not noted for their charts."
         start("renewals", self._look, effect=effect)
+        effect = "Clusters that admins add, change, pause or remove are not followed."
+        start("added clusters", self.added.run, effect=effect)
         if self.secrets is not None:
             effect = "Clusters that Secrets name are not followed."
             start("cluster secrets", self.secrets.run, effect=effect)
@@ -336,6 +381,7 @@ class Runtime:
             NOT_REACHABLE if reach.error else self.rights.problem,
             self.clock.says,
             self.trust.says,
+            self.added.says,
             self.secrets.says if self.secrets else None,
             *down,
         )

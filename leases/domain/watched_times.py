@@ -98,6 +98,7 @@ class ConnectionState(StrEnum):
     LIVE = "live"
     STALE = "stale"
     REFUSED = "refused"
+    PAUSED = "paused"  # somebody wants it so
 
 
 class Connection(msgspec.Struct, frozen=True, kw_only=True, gc=False):

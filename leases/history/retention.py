@@ -142,6 +142,30 @@ def _numbers(rows: QuerySet[IncidentRecord]) -> list[int]:
     return list(rows.values_list("pk", flat=True))
 
 
+OF_CLUSTER = (
+    models.ChangeRecord, models.IncidentNote, models.IncidentRecord, models.Acknowledgement,
+    models.NearMissCount, models.Notification, models.ReliabilityRecord,
+    models.ReliabilityProgress, models.ReliabilityObjective, models.RefusedRow,
+    models.WatchSpan, models.LeaseRecord, models.WatchRecord, models.KindOverride,
+    models.VacancyMark, models.QuietTime,
+)  # fmt: skip
+CLUSTER_BATCH = 500
+
+
+def forget_cluster(cluster: str) -> int:
+    """Delete one batch of what is kept of a cluster. Returns how many rows; 0: nothing is left.
+
+    What people did stays: the audit trail, deletions of many Leases, links.
+    """
+    with transaction.atomic():
+        take_turn(cluster)
+        for model in OF_CLUSTER:
+            rows = model.objects.filter(cluster=cluster).order_by("pk")
+            if numbers := list(rows.values_list("pk", flat=True)[:CLUSTER_BATCH]):
+                return int(model.objects.filter(pk__in=numbers).delete()[0])
+    return 0
+
+
 KEPT_FOR = timedelta(days=365)
 MAX_SECURITY_LINES = 200_000  # lines; refused programs and exports could write many
 SECURITY_BATCH = 500

@@ -15,15 +15,13 @@ the Secret must not run a program here, or read a file of ours: such a kubeconfi
 import asyncio
 import base64
 import binascii
-import re
 from collections.abc import AsyncIterator, Callable, Container, Mapping
 from contextlib import aclosing
 from typing import Any
-from urllib.parse import urlsplit
 
 import msgspec
-import yaml
 
+from leases.kube.given_kubeconfig import NAME, RUNS, Config, checked, credentials_in, read_given
 from leases.kube.lease_client import LeaseClient, segment
 from leases.wire.json_decoding import Undecodable, decoder
 from leases.wire.status import Gone, Unreachable, error_of, read_status
@@ -38,12 +36,11 @@ SELECTORS = (
     (CLUSTER_API, "type=cluster.x-k8s.io/secret"),
 )
 IN_CLUSTER_SERVER = "https://kubernetes.default.svc"  # what Argo CD calls its own cluster
-NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,30}[a-z0-9])?")
 LISTED = 500  # Secrets of one form
 WATCH_SECONDS = 240
 MAX_BODY = 32 * 1024 * 1024
 
-Config = dict[str, Any]  # a kubeconfig of one context; empty: the cluster that this pod runs in
+INTO = "the Secret"
 
 
 class SecretMetadata(msgspec.Struct, frozen=True, rename="camel"):
@@ -83,13 +80,7 @@ class SecretCluster(msgspec.Struct, frozen=True):
 
     def credentials(self) -> list[str]:
         """What no log line may hold."""
-        if not self.config:
-            return []
-        both = {**self.config["clusters"][0]["cluster"], **self.config["users"][0]["user"]}
-        return [str(both[key]) for key in _CREDENTIALS if key in both]
-
-
-_CREDENTIALS = ("token", "password", "client-key-data", "proxy-url")
+        return credentials_in(self.config)
 
 
 def names_a_cluster(secret: Secret) -> bool:
@@ -105,7 +96,7 @@ def judge(
 ) -> tuple[dict[str, SecretCluster], tuple[str, ...]]:
     """Return the clusters that can be watched, by name, and a sentence for each other Secret.
 
-    `taken`: names of the clusters of settings.
+    `taken`: names of other clusters.
     """
     wanted: dict[str, SecretCluster] = {}
     wrong = []
@@ -115,7 +106,9 @@ def judge(
         try:
             cluster = read_cluster(secret)
             if cluster.name in taken:
-                raise ValueError(f"the settings name another cluster {cluster.name}")
+                raise ValueError(
+                    f"the settings or an admin of Leaseboard named another cluster {cluster.name}"
+                )
             if cluster.name in wanted:
                 other = wanted[cluster.name].secret
                 raise ValueError(f"the Secret {other} names the cluster {cluster.name} too")
@@ -134,7 +127,7 @@ def read_cluster(secret: Secret) -> SecretCluster:
     else:
         name = labels.get(CLUSTER_API) or secret.metadata.name
         key = "kubeconfig" if "kubeconfig" in (secret.data or {}) else "value"
-        config = _from_kubeconfig(secret.read(key))
+        config = read_given(secret.read(key), into=INTO)
     name = labels.get(LABEL) or name
     if not NAME.fullmatch(name):
         raise ValueError(
@@ -163,7 +156,6 @@ class _ArgoCd(msgspec.Struct, frozen=True, rename="camel"):
 
 
 _argo_cd = decoder(_ArgoCd)
-_RUNS = "Leaseboard runs no program that a Secret names; use the token of a service account"
 
 
 def _from_argo_cd(secret: Secret) -> Config:
@@ -174,7 +166,7 @@ def _from_argo_cd(secret: Secret) -> Config:
     except Undecodable:
         raise ValueError("its config is not the JSON that Argo CD reads") from None
     if found.aws_auth_config or found.exec_provider_config:
-        raise ValueError(f"its config names a program to run. {_RUNS}")
+        raise ValueError(f"its config names a program to run. {RUNS}")
     tls = found.tls_client_config
     if server == IN_CLUSTER_SERVER and not (found.bearer_token or tls.cert_data or found.username):
         return {}
@@ -192,61 +184,7 @@ def _from_argo_cd(secret: Secret) -> Config:
         "client-certificate-data": tls.cert_data,
         "client-key-data": tls.key_data,
     }
-    return _checked(cluster, user)
-
-
-def _from_kubeconfig(text: str) -> Config:
-    try:
-        whole = yaml.safe_load(text)
-        current = whole["current-context"]
-        context = _named(whole, "contexts", "context", current)
-        cluster = _named(whole, "clusters", "cluster", context["cluster"])
-        user = _named(whole, "users", "user", context["user"]) if context.get("user") else {}
-    except (yaml.YAMLError, KeyError, TypeError, AttributeError, StopIteration, RecursionError):
-        raise ValueError(
-            "it holds no kubeconfig whose current-context names a cluster and a user"
-        ) from None
-    return _checked(dict(cluster), dict(user))
-
-
-def _named(whole: Any, plural: str, singular: str, name: str) -> Any:
-    found = next(one[singular] for one in whole[plural] if one["name"] == name)
-    return {} if found is None else found
-
-
-_PATHS = ("certificate-authority", "client-certificate", "client-key", "tokenFile")
-_BASE64 = ("certificate-authority-data", "client-certificate-data", "client-key-data")
-_PROGRAMS = ("exec", "auth-provider")
-
-
-def _checked(cluster: dict[str, Any], user: dict[str, Any]) -> Config:
-    """A kubeconfig of one context without empty entries. Raises ValueError."""
-    both = {**cluster, **user}
-    if path := next((key for key in _PATHS if both.get(key)), None):
-        raise ValueError(f"its {path} is a file. Put what is in the file into the Secret")
-    if any(user.get(key) for key in _PROGRAMS):
-        raise ValueError(f"it names a program to run. {_RUNS}")
-    for key in _BASE64:
-        try:
-            base64.b64decode(both.get(key) or "", validate=True)
-        except (ValueError, TypeError):
-            raise ValueError(f"its {key} is not base64") from None
-    if not all(isinstance(user.get(key) or "", str) for key in ("token", "username", "password")):
-        raise ValueError("its token, user name or password is no text")
-    if token := user.get("token"):
-        user["token"] = token.strip()  # a header cannot carry the newline at its end
-    try:
-        url = urlsplit(str(cluster.get("server") or ""))
-        usable = url.scheme in ("http", "https") and bool(url.hostname) and url.port != 0
-    except ValueError:
-        usable = False
-    if not usable or url.username is not None or url.query:
-        raise ValueError("its server is no address that begins with https:// and has no password")
-    kept = ({key: value for key, value in one.items() if value} for one in (cluster, user))
-    bodies = zip(("clusters", "users"), ("cluster", "user"), kept, strict=True)
-    entries = {many: [{"name": "it", one: body}] for many, one, body in bodies}
-    context = {"name": "it", "context": {"cluster": "it", "user": "it"}}
-    return {"current-context": "it", "contexts": [context], **entries}
+    return checked(cluster, user, into=INTO)
 
 
 class _ListMeta(msgspec.Struct, frozen=True, rename="camel"):

@@ -30,6 +30,7 @@ class SourceKind(StrEnum):
     CONTEXT = "context"
     URL = "url"
     SECRET = "secret"  # noqa: S105 - of Kubernetes; never written by a person
+    ADDED = "added"  # on the page of clusters; never written by a person
 
 
 class Kubeconfig:
@@ -51,7 +52,7 @@ class ClusterSource(msgspec.Struct, frozen=True):
     kind: SourceKind
     value: str = ""
     token: str = ""
-    held: Kubeconfig | None = None  # of a Secret
+    held: Kubeconfig | None = None  # of a Secret, or of a page
 
     def __str__(self) -> str:
         return f"{self.kind}:{self.value}" if self.value else str(self.kind)

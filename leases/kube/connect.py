@@ -31,7 +31,9 @@ async def connect(
     elif source.kind is cluster_source.SourceKind.IN_CLUSTER:
         configure, host = await _in_cluster()
     elif source.held is not None:
-        configure, host = await _from_secret(source.value, source.held)
+        is_secret = source.kind is cluster_source.SourceKind.SECRET
+        whose = f"of the Secret {source.value}" if is_secret else "that an admin gave"
+        configure, host = await _from_held(whose, source.held)
     else:
         files = (
             (kubeconfig,)
@@ -70,7 +72,7 @@ async def _in_cluster() -> tuple[Configure, str]:
         ) from error
 
 
-async def _from_secret(name: str, held: cluster_source.Kubeconfig) -> tuple[Configure, str]:
+async def _from_held(whose: str, held: cluster_source.Kubeconfig) -> tuple[Configure, str]:
     """Read what is held now, and whenever credentials fail. An empty one is that of this pod."""
 
     async def configure() -> Configuration:
@@ -82,9 +84,9 @@ async def _from_secret(name: str, held: cluster_source.Kubeconfig) -> tuple[Conf
             loader = KubeConfigLoader(held.config, temp_file_path=str(held.folder))  # type: ignore[no-untyped-call]
             await loader.load_and_set(configuration)  # type: ignore[no-untyped-call]
         except (ValueError, OSError, ConfigException, TypeError, KeyError) as error:
-            # What the library says may hold a part of the Secret.
+            # What the library says may hold a part of it.
             raise ConfigureError(
-                f"Cannot use the kubeconfig of the Secret {name} ({type(error).__name__})."
+                f"Cannot use the kubeconfig {whose} ({type(error).__name__})."
             ) from None
         return configuration
 

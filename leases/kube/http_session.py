@@ -262,7 +262,8 @@ class Session:
                     api = _client(configuration)
             except OSError as error:
                 raise ConfigureError(
-                    f"Cannot use the certificates for {self.host}: {error}"
+                    f"Cannot use the certificates for {self.host}: {str(error).rstrip('.')}. "
+                    "Check the client certificate and its key."
                 ) from error
             finally:
                 _remove_files()

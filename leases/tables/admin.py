@@ -209,6 +209,29 @@ class KindOverride(models.Model):
         return f"{self.cluster} {self.namespace}/{self.name} is {self.kind}"
 
 
+class AddedCluster(models.Model):
+    """A cluster that an admin added while Leaseboard runs, and what is to be done with it."""
+
+    name = models.CharField(max_length=32, unique=True)
+    sealed = models.TextField()  # a kubeconfig of one context as JSON, encrypted
+    revision = models.IntegerField(default=1)  # grows with each other `sealed`
+    server = models.CharField(max_length=300, default="")  # what may be shown of it
+    labels = models.JSONField(default=dict)
+    added_by = models.CharField(max_length=150)
+    added_at = models.DateTimeField()
+    paused_by = models.CharField(max_length=150, default="")
+    paused_at = models.DateTimeField(null=True)
+    removed_by = models.CharField(max_length=150, default="")
+    # From then on its history is being deleted; without that, the row goes at once.
+    removed_at = models.DateTimeField(null=True)
+
+    class Meta:
+        default_permissions = ("change",)
+
+    def __str__(self) -> str:
+        return self.name
+
+
 class VacancyMark(models.Model):
     """From `at` to `ended_at`, an admin says that a Lease may be vacant. Outlives the Lease."""
 

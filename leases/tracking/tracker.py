@@ -234,7 +234,7 @@ class Tracker:
             case Connected():
                 self._connected(event, now)
             case Disconnected():
-                self.counters.breaks += 1
+                self.counters.breaks += event.paused_at is None
                 self._disconnected(event, now)
         self._wait_for_deadline(now)
 
@@ -359,13 +359,17 @@ class Tracker:
         self._connect(ConnectionState.LIVE, now, missed=missed)
 
     def _disconnected(self, event: Disconnected, now: datetime) -> None:
+        if event.paused_at is not None and self._store.connection.state is ConnectionState.LIVE:
+            self._heard_at = self.watched_until  # it did not break: until then all is known
         self._gate.lost()
         self._missed.begins(self._heard_at, self.resource_version, Missing.LOST)
         self._store.silences.lost()
         self._listing = None
         if self._heard_at is not None:
             self._store.lost(self._heard_at)
-        if event.refused:
+        if event.paused_at is not None:
+            self._connect(ConnectionState.PAUSED, event.paused_at, event.detail)
+        elif event.refused:
             self._connect(ConnectionState.REFUSED, now, event.detail)
         elif self._heard_at is None:
             self._connect(ConnectionState.CONNECTING, now, event.detail)

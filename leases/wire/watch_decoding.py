@@ -142,10 +142,14 @@ class Connected(msgspec.Struct, frozen=True):
 
 
 class Disconnected(msgspec.Struct, frozen=True, gc=False):
-    """The watch broke or could not be opened; `refused`: the answer was 401 or 403."""
+    """The watch broke or could not be opened; `refused`: the answer was 401 or 403.
+
+    `paused_at`: it did not break, but somebody paused it then.
+    """
 
     detail: str
     refused: bool = False
+    paused_at: datetime | None = None
 
 
 WatchEvent = Applied | Renewed | Deleted | Bookmark | Unreadable

@@ -13,6 +13,7 @@ const LOOKS = {
   connecting: ["is-late", "late"],
   stale: ["is-expired", "expired"],
   refused: ["is-expired", "expired"],
+  paused: ["is-late", "late"],
 };
 const clock = (t) => moment(t, now());
 const SAYS = {
@@ -20,6 +21,7 @@ const SAYS = {
   connecting: () => "Connecting…",
   stale: (at) => `Stale since ${clock(at)}`,
   refused: () => "No access",
+  paused: (at) => `Paused since ${clock(at)}`,
 };
 let shown = "";
 let said = ""; // the pill's text, written only when it changes
@@ -65,12 +67,14 @@ function band(word, at, detail, asOf) {
   if (!el) return;
   el.hidden = word === "live" || word === "retry";
   if (el.hidden) return;
-  el.classList.toggle("is-late", word === "connecting");
-  el.classList.toggle("is-expired", word !== "connecting");
+  const calm = word === "connecting" || word === "paused";
+  el.classList.toggle("is-late", calm);
+  el.classList.toggle("is-expired", !calm);
   el.querySelector("[data-stale-title]").textContent = {
     connecting: "Connecting.",
     stale: `Not live since ${clock(at)}.`,
     refused: `No access since ${clock(at)}.`,
+    paused: `Paused since ${clock(at)}.`,
   }[word];
   const known = el.querySelector("[data-stale-as-of]");
   known.hidden = false;

@@ -44,7 +44,7 @@ function tell({ state, heardAt, asOf, detail, problem }) {
   const retry = state === "retry" || state === "connecting";
   const from = Math.min(heardAt, asOf);
   const patient = retry && now() - from <= PATIENCE;
-  const over = state === "refused"; // the page cannot recover by itself, so it says why
+  const over = state === "refused" || state === "paused"; // it cannot recover by itself, so it says why
   body.dataset.live = live ? "live" : patient ? "retry" : over ? "refused" : "stale";
   Object.assign(document.querySelector("[data-why]"), { hidden: !over, textContent: over ? detail : "" });
   body.dataset.asOf = from;

@@ -88,6 +88,10 @@ PAGES = {name: f"c/embedded/{path}" for name, path in OF_CLUSTER.items()} | {
     "api_tokens": "tokens/",
     "revoke_api_token": "tokens/1/revoke/",
     "badges": "badges/",
+    "clusters": "clusters/",
+    "new_cluster": "clusters/new/",
+    "cluster": "clusters/1/",
+    "remove_cluster": "clusters/1/remove/",
     "notifications": "notifications/",
     "new_receiver": "notifications/receivers/new/?sort=email",
     "receiver": "notifications/receivers/1/",
@@ -109,6 +113,7 @@ NO_PAGES = {
     "acknowledge_incident", "revoke_badge", "badge_svg", "badge_json", "reliability_objective",
     "saved_view", "start_view", "remove_view",
     "screen_code",
+    "pause_cluster", "resume_cluster",
 }  # fmt: skip
 
 
@@ -197,6 +202,17 @@ def make_receiver_by_form(context: BrowserContext, server: Server) -> None:
     context.request.post(f"{page}receivers/1/test/", form=token, timeout=60_000)
 
 
+def add_cluster_by_form(context: BrowserContext, server: Server) -> None:
+    """The first cluster that an admin added: the embedded one again, and paused."""
+    page = f"{server.url}/clusters/"
+    typed = form_of(context.request.get(f"{page}new/", timeout=60_000).text())
+    typed |= {"name": "again", "labels": "env=prod", "kubeconfig": server.kubeconfig.read_text()}
+    added = context.request.post(f"{page}new/", form=dict(typed), timeout=60_000).text()
+    assert "The cluster again is added." in added
+    token = dict(form_of(context.request.get(page, timeout=60_000).text()))
+    context.request.post(f"{page}1/pause/", form=token, timeout=60_000)
+
+
 def newest_incident(context: BrowserContext, server: Server) -> str:
     """The id of what the writes of this test became."""
     url = f"{server.url}/c/embedded/incidents/?format=json"
@@ -225,6 +241,7 @@ def watched(server: Server, browser: Browser) -> Iterator[Watched]:
         make_token_by_form(one.page.context, server)
         save_view_by_form(one.page.context, server)
         make_receiver_by_form(one.page.context, server)
+        add_cluster_by_form(one.page.context, server)
         one.incident = newest_incident(one.page.context, server)
         make_old(server)
         yield one

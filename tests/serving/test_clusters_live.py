@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 import signal
+import urllib.error
+import urllib.parse
 
 from tests.support.api_client import LeaseApi
-from tests.support.processes import Server, free_port, get, serving, wait_for
+from tests.support.processes import Server, ended, free_port, get, serving, wait_for
 from tests.support.programs.lease_apis import context_file, history, lease_api
-from tests.support.signing_in import rows, signed_in
+from tests.support.signing_in import form_of, rows, signed_in
 
 
 def leases_page(server: Server, browser, cluster: str) -> str:
@@ -37,6 +39,31 @@ def test_each_cluster_shows_its_own_and_one_that_stops_is_stale_alone(tmp_path):
             assert 'data-live="live"' in leases_page(server, browser, "a")
             assert list(rows(browser, server, "b")) == ["default/only-in-b"]
             assert other.token not in server.text
+
+
+def test_a_cluster_that_an_admin_adds_is_watched_now_and_after_a_restart(tmp_path):
+    with lease_api(tmp_path / "b") as (_process, _url):
+        LeaseApi(tmp_path / "b" / "kubeconfig").create("only-in-b", holder="b-1")
+        text = (tmp_path / "b" / "kubeconfig").read_text()
+        with serving(tmp_path / "a", "--no-demo") as server:
+            server.wait_synced()
+            browser = signed_in(server)
+            page = f"{server.url}/clusters/new/"
+            with browser.open(page, timeout=60) as answer:
+                fields = form_of(answer.read().decode())
+            body = urllib.parse.urlencode(fields | {"name": "prod", "kubeconfig": text}).encode()
+            with browser.open(page, body, timeout=60) as answer:
+                assert "The cluster prod is added." in answer.read().decode()
+            wait_for(lambda: shown(browser, server, "prod") == ["default/only-in-b"], what="prod")
+        with ended(server.again()) as again:
+            wait_for(lambda: shown(browser, again, "prod") == ["default/only-in-b"], what="prod")
+
+
+def shown(browser, server: Server, cluster: str) -> list[str]:
+    try:
+        return list(rows(browser, server, cluster))
+    except urllib.error.HTTPError:  # it is not there yet
+        return []
 
 
 def test_a_killed_server_learns_on_restart_what_happened_meanwhile_once(tmp_path):

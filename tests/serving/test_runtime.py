@@ -157,6 +157,7 @@ async def test_every_task_is_supervised(start):
     running = await start()
     of_all = {"recorder", "clock", "retention", "reliability", "overrides", "rights"}
     of_all |= {"wall link use", "renewals", "audit", "notifications", "database", "memory", "fleet"}
+    of_all |= {"added clusters"}
     tasks = {(task, "") for task in of_all} | {("lease-api", "")}
     tasks |= {(task, "a") for task in CLUSTER_TASKS}
     assert set(running.supervisor.restarts) == tasks

@@ -355,6 +355,7 @@ async def test_every_task_of_the_process_runs(running: Runtime) -> None:
     assert {task.get_name() for task in running.supervisor._tasks if not task.done()} == {
         "recorder", "clock", "retention", "reliability", "overrides", "database", "rights",
         "audit", "wall link use", "notifications", "memory", "renewals", "fleet",
+        "added clusters",
         "lease-api", "watch a", "publisher a", "deletions a", "incidents a", "nodes a",
         "evidence a", "version a",
     }  # fmt: skip

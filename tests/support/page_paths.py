@@ -36,6 +36,8 @@ PATHS = (
     "/views/",
     "/views/new/?from=/c/a/leases/%3Fphase=held",
     "/badges/",
+    "/clusters/",
+    "/clusters/new/",
     "/notifications/",
     "/notifications/receivers/new/?sort=email",
     "/notifications/log/",

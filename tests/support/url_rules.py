@@ -13,6 +13,7 @@ ALL, READERS, ADMINS = (
     frozenset({"admin"}),
 )
 TOKENS = frozenset({"operator token", "admin token"})  # that open something; they only read
+ADMIN_TOKEN = frozenset({"admin token"})
 ENDED_TOKENS = frozenset({"expired token", "revoked token", "garbage token"})
 
 
@@ -61,7 +62,7 @@ RULES = {
     "openapi": Rule(ALL),
     "api_tokens": Rule(READERS, FORM, tokens=frozenset()),
     "revoke_api_token": Rule(READERS, FORM, tokens=frozenset()),
-    "security_log": Rule(ADMINS, tokens=frozenset({"admin token"})),
+    "security_log": Rule(ADMINS, tokens=ADMIN_TOKEN),
     "components": Rule(READERS),
     "new_lease": Rule(ADMINS, FORM),
     "lease_edit": Rule(ADMINS, FORM),
@@ -100,6 +101,12 @@ RULES = {
     "quiet_times": Rule(ADMINS, FORM),
     "end_quiet_time": Rule(ADMINS, POST),
     "acknowledge_incident": Rule(READERS, POST),
+    "clusters": Rule(ADMINS, tokens=ADMIN_TOKEN),
+    "new_cluster": Rule(ADMINS, FORM, tokens=ADMIN_TOKEN),
+    "cluster": Rule(ADMINS, FORM, tokens=ADMIN_TOKEN),
+    "pause_cluster": Rule(ADMINS, POST),
+    "resume_cluster": Rule(ADMINS, POST),
+    "remove_cluster": Rule(ADMINS, FORM, tokens=ADMIN_TOKEN),
     "badges": Rule(ADMINS, FORM),
     "revoke_badge": Rule(ADMINS, POST),
     "badge_svg": Rule(ALL),

@@ -14,6 +14,7 @@ from django.core.management.base import CommandError
 from django.db import Error
 
 from dashboard import clock
+from dashboard.access.kept_secrets import KUBECONFIGS, CannotUnseal, unseal_text
 from dashboard.config import (
     PREFIX,
     VERSION,
@@ -26,15 +27,23 @@ from dashboard.config import (
 )
 from dashboard.log_lines import hide, redact
 from dashboard.management import diagnosis
-from dashboard.management.cluster_diagnosis import examine_cluster, examine_secrets
 from dashboard.management.receiver_diagnosis import examine_receivers
 from dashboard.management.refusing import RefusingCommand, parse_port
+from dashboard.parts.cluster_diagnosis import (
+    Finding,
+    Level,
+    examine_cluster,
+    examine_secrets,
+)
 from dashboard.serving.tasks.clock_watch import CONFIRM, contradiction
 from leases.history import trusted_clock
-from leases.kube.cluster_source import SourceKind
+from leases.kube.cluster_source import ClusterSource, Kubeconfig, SourceKind
+from leases.kube.given_kubeconfig import FOLDER, credentials_in
+from leases.models import AddedCluster
 
-EXIT_CODES = {diagnosis.Level.OK: 0, diagnosis.Level.WARNING: 1, diagnosis.Level.PROBLEM: 2}
+EXIT_CODES = {Level.OK: 0, Level.WARNING: 1, Level.PROBLEM: 2}
 MAX_SECONDS = 300.0
+PASTE = "Paste it again at /clusters/, or give all replicas the same LEASEBOARD_SECRET_KEY."
 
 
 class Command(RefusingCommand):
@@ -59,9 +68,9 @@ class Command(RefusingCommand):
         if cluster:
             config = replace(config, clusters=_parsed(cluster))
         findings = [
-            diagnosis.Finding(
+            Finding(
                 check="version",
-                level=diagnosis.Level.OK,
+                level=Level.OK,
                 found=f"Leaseboard {VERSION}, Python {platform.python_version()}.",
             ),
             *diagnosis.examine_settings(
@@ -83,7 +92,7 @@ class Command(RefusingCommand):
             self.stdout.write(msgspec.json.format(msgspec.json.encode(report)).decode())
         else:
             self.stdout.write("\n".join(one.line for one in findings))
-        if level is not diagnosis.Level.OK:
+        if level is not Level.OK:
             sys.exit(EXIT_CODES[level])
 
 
@@ -96,7 +105,7 @@ def _parsed(texts: list[str]) -> tuple[ClusterSpec, ...]:
     return clusters
 
 
-def _data(config: Config, seconds: float) -> list[diagnosis.Finding]:
+def _data(config: Config, seconds: float) -> list[Finding]:
     """The disk and the database; neither, where the data directory cannot be used."""
     if any(finding.check == diagnosis.DATA for finding in diagnosis.set_aside):
         return []
@@ -112,49 +121,70 @@ def _data(config: Config, seconds: float) -> list[diagnosis.Finding]:
             embedded=any(one.source.kind is SourceKind.EMBEDDED for one in config.clusters),
         ),
         *database,
-        *(examine_receivers(seconds=seconds) if made and worst is diagnosis.Level.OK else ()),
-        *(_clock() if made and worst is not diagnosis.Level.PROBLEM else ()),
+        *(examine_receivers(seconds=seconds) if made and worst is Level.OK else ()),
+        *(_added(config, seconds) if made and worst is Level.OK else ()),
+        *(_clock() if made and worst is not Level.PROBLEM else ()),
     ]
 
 
-def _clock() -> list[diagnosis.Finding]:
+def _added(config: Config, seconds: float) -> list[Finding]:
+    """Each cluster that admins added and did not pause."""
+    try:
+        rows = list(AddedCluster.objects.filter(paused_at=None, removed_at=None).order_by("name"))
+    except Error:
+        return []  # the check of the database says why
+    findings, specs = [], []
+    for row in rows:
+        try:
+            given = msgspec.json.decode(unseal_text(row.sealed, KUBECONFIGS))
+        except (CannotUnseal, msgspec.MsgspecError):
+            found, problem = "Its kubeconfig was stored with another secret key.", Level.PROBLEM
+            findings.append(
+                Finding(check="source", cluster=row.name, level=problem, found=found, do=PASTE)
+            )
+            continue
+        hide(*credentials_in(given))
+        held = Kubeconfig(given, config.data / FOLDER)
+        source = ClusterSource(SourceKind.ADDED, row.server, held=held)
+        specs.append(ClusterSpec(row.name, source))
+    clusters = replace(config, clusters=tuple(specs), cluster_secrets=None)
+    return findings + asyncio.run(_clusters(clusters, seconds))
+
+
+def _clock() -> list[Finding]:
     """Whether the clock fits to history, as retention judges it."""
     now = clock.now()
     try:
         until = trusted_clock.trusted_until()
     except Error:  # the tables are made at the next start
         return []
-    level, do = diagnosis.Level.OK, ""
+    level, do = Level.OK, ""
     found = "It fits to history." if until else "There is no history that it could contradict."
     if not trusted_clock.agrees(now, until) and until is not None:
-        level, found = diagnosis.Level.WARNING, contradiction(now, until)
+        level, found = Level.WARNING, contradiction(now, until)
         do = f"Nothing is deleted for its age until they agree. {CONFIRM}."
-    return [diagnosis.Finding(check="clock", level=level, found=found, do=do)]
+    return [Finding(check="clock", level=level, found=found, do=do)]
 
 
-async def _clusters(config: Config, seconds: float) -> list[diagnosis.Finding]:
+async def _clusters(config: Config, seconds: float) -> list[Finding]:
     examined = [
         examine_cluster(spec, config, seconds=seconds, now=clock.now) for spec in config.clusters
     ]
     try:
         secrets = await examine_secrets(config, seconds=seconds, now=clock.now)
     except ValueError as error:  # of the setting
-        problem = diagnosis.Level.PROBLEM
-        secrets = [diagnosis.Finding(check="secrets", level=problem, found=str(error))]
+        problem = Level.PROBLEM
+        secrets = [Finding(check="secrets", level=problem, found=str(error))]
     return [finding for found in await asyncio.gather(*examined) for finding in found] + secrets
 
 
-def _names(config: Config) -> list[diagnosis.Finding]:
+def _names(config: Config) -> list[Finding]:
     try:
         if config.cluster_secrets is None:
             check_names(config, config.clusters)
     except ConfigError as error:
         found, _, do = str(error).partition(": ")
-        return [
-            diagnosis.Finding(
-                check="settings", level=diagnosis.Level.PROBLEM, found=f"{found}.", do=do
-            )
-        ]
+        return [Finding(check="settings", level=Level.PROBLEM, found=f"{found}.", do=do)]
     return []
 
 

@@ -25,6 +25,7 @@ OF_BOARD: tuple[Place, ...] = (
     ("audit", "Audit trail", roles.READ_TRAIL, "writes who edited"),
     ("api", "JSON for programs", None, "api openapi"),
     ("api_tokens", "API tokens", None, "programs"),
+    ("clusters", "Manage clusters", roles.CLUSTERS, "add kubeconfig pause label remove"),
     ("wall_links", "Wall links", roles.WALL_LINKS, "screens"),
     ("notifications", "Notifications", roles.RECEIVERS, "receivers alerts webhooks email"),
     ("notification_log", "Sent notifications", roles.RECEIVERS, "log messages"),
@@ -35,6 +36,7 @@ OF_BOARD: tuple[Place, ...] = (
 ACTIONS: tuple[Place, ...] = (
     ("new_lease", "Create a Lease", roles.EDIT, "new add"),
     ("delete_many", "Delete many Leases", roles.EDIT, "remove bulk"),
+    ("new_cluster", "Add a cluster", roles.CLUSTERS, "new kubeconfig watch"),
     ("new_receiver", "Add a receiver of notifications", roles.RECEIVERS, "new webhook"),
     ("quiet_times", "Mute notifications", roles.RECEIVERS, "quiet silence maintenance"),
 )

@@ -5,6 +5,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 
@@ -41,6 +42,13 @@ from leases.wire.status import ApiError, Forbidden, NotFound
 from leases.wire.watch_decoding import Disconnected
 
 MAX_VERSION = 64  # characters
+
+
+class Pause(msgspec.Struct, frozen=True):
+    """Since when somebody wants a cluster not to be watched; `detail` is for the pages."""
+
+    at: datetime
+    detail: str
 
 
 class ClusterWatch:
@@ -146,6 +154,14 @@ class ClusterWatch:
         """The watch stopped on an unexpected error: what is known grows stale."""
         self.tracker.handle(Disconnected(problem.sentence))
 
+    def pause(self, paused: Pause) -> None:
+        """Its tasks have ended until `resume`: nothing is known of the time from now on."""
+        self.tracker.handle(Disconnected(paused.detail, paused_at=paused.at))
+
+    def resume(self) -> None:
+        """Its tasks begin again."""
+        self.tracker.handle(Disconnected(""))
+
     def leave(self) -> None:
         """The cluster is watched no longer; its tasks have ended."""
         self._clock.on_jump.remove(self._clock_jumped)
@@ -226,6 +242,13 @@ async def _read(cluster: str, client: LeaseClient, book: NodeBook) -> float:
     return READ_EVERY
 
 
+def start_publisher(supervisor: Supervisor, hub: ClusterHub) -> None:
+    """What serves open pages of a cluster, also while it is paused."""
+    name = hub.store.cluster
+    effect = f"Open pages of {name} do not follow what happens."
+    supervisor.start("publisher", hub.run, effect=effect, cluster=name)
+
+
 def start_cluster_tasks(
     supervisor: Supervisor,
     cluster: WatchedCluster,
@@ -240,7 +263,6 @@ def start_cluster_tasks(
     read = partial(read_nodes, cluster, hub.nodes)
     start("nodes", read, effect=f"The Nodes of {name} are not read.")
     start("version", watch.read_version, effect=f"The version of {name} is not read.")
-    start("publisher", hub.run, effect=f"Open pages of {name} do not follow what happens.")
     start(
         "deletions",
         deletions.run,

@@ -38,19 +38,27 @@ class Notifications:
         process: str,
         clock: Callable[[], datetime],
         trusted: Callable[[], bool] = lambda: True,
+        paused: Callable[[str], bool] = lambda _cluster: False,
     ) -> None:
-        """`trusted` says whether the age of a message is known, so that it may be given up."""
+        """`trusted` says whether the age of a message is known, so that it may be given up;
+        `paused`, whether a cluster is not watched because somebody wants it so.
+        """
         self._in_thread = in_thread
         self._clusters = clusters
         self._process = process
         self._clock = clock
-        self._trusted = trusted
+        self._trusted, self._paused = trusted, paused
         self._sending: dict[asyncio.Task[None], int] = {}  # with the receiver
         self._wake = asyncio.Event()
         self.outcomes: Counter[tuple[str, str]] = Counter()  # by sort of receiver and outcome
         # As of the last look, of all replicas.
         self.failing: Sequence[deliveries.FailingReceiver] = ()
         self.care = outbox.Care()
+
+    @property
+    def watched(self) -> list[str]:
+        """The clusters whose incidents are known to go on."""
+        return [name for name in self._clusters if not self._paused(name)]
 
     async def run(self) -> None:
         """Look again and again, until cancelled."""
@@ -95,7 +103,7 @@ class Notifications:
                 return ()
         due = deliveries.claim(self._process, now, busy)
         busy |= {delivery.receiver for delivery in due}
-        due += deliveries.claim_refreshes(now, watched=self._clusters, busy=busy)
+        due += deliveries.claim_refreshes(now, watched=self.watched, busy=busy)
         self.failing, self.care = deliveries.failing_receivers(), outbox.care()
         return due
 

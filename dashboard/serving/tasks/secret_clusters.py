@@ -46,7 +46,7 @@ class SecretClusters:
         change: Callable[[str], Awaitable[None]],
         leave: Callable[[str], Awaitable[None]],
     ) -> None:
-        """`taken`: names of the clusters of settings. The rest acts on clusters of this process."""
+        """`taken`: names of other clusters. The rest acts on clusters of this process."""
         self._place, self._kubeconfig, self._folder = place, kubeconfig, data / FOLDER
         self._taken, self._add, self._change, self._leave = taken, add, change, leave
         self._found: dict[tuple[str, str], cluster_secrets.Found] = {}  # by selector

@@ -113,6 +113,10 @@ READS = {
     "own_password": set(),
     "revoke_wall_link": set(),
     "badges": set(),
+    "clusters": {"format", "q", "page", "limit"},
+    "new_cluster": set(),
+    "cluster": set(),
+    "remove_cluster": set(),
     "badge_svg": set(),
     "badge_json": set(),
     "notifications": set(),
@@ -134,10 +138,12 @@ EVERYWHERE = {"q", "key", "screen"}  # read by the frame of each page
 POSTED = {
     "lease_kind", "lease_vacancy", "redeem_sign_in_link", "sign_out", "stop_deletion",
     "test_receiver", "end_quiet_time", "acknowledge_incident", "revoke_badge",
-    "reliability_objective", "screen_code", "start_view", "remove_view",
+    "reliability_objective", "screen_code", "start_view", "remove_view", "pause_cluster",
+    "resume_cluster",
 }  # fmt: skip
 FORMATS = {
     "home": ("json",),
+    "clusters": ("json",),
     "leases": ("json",),
     "timeline": ("json",),
     "holders": ("json",),
@@ -201,6 +207,7 @@ def browser(board, admin) -> Client:
     models.Badge.objects.create(
         name="wiki", digest=digest_of("nobody"), cluster="a", created_by="ada", created_at=now
     )
+    models.AddedCluster.objects.create(pk=1, name="c", added_by="ada", added_at=now)
     models.Receiver.objects.create(pk=1, name="ops", sort="webhook", created_at=now)
     models.SavedView.objects.create(
         pk=1, name="held", owner=User.objects.get(username="ada"), page="leases", cluster="a",

@@ -18,16 +18,18 @@ from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urlsplit
 
+import msgspec
 import pytest
 from django.core.management import call_command
 
 from dashboard import clock
-from dashboard.access.kept_secrets import seal
+from dashboard.access.kept_secrets import KUBECONFIGS, seal, seal_text
 from dashboard.config import VERSION, Config, load
 from dashboard.management import diagnosis
 from leases.apiserver.http.port import KEY, certificate_for, tls_context
 from leases.domain.notify import Sort, Target
-from leases.models import Receiver
+from leases.kube.given_kubeconfig import read_given
+from leases.models import AddedCluster, Receiver
 from tests.serving.doctor.api_of_faults import Faults, serving_faults
 from tests.support.processes import free_port, manage, prepare
 from tests.support.programs.prepared import DATABASE as NAME
@@ -356,6 +358,22 @@ def test_a_receiver_that_cannot_be_reached_is_named_with_the_way_out(set_up, db)
     assert found["mail"]["do"].endswith("add deploy/components/email.")
     assert "deploy" not in found["chat"]["do"]
     assert "LEASEBOARD_SECRET_KEY" in found["old"]["do"]
+    assert code == 2
+    assert CANARY not in said
+
+
+def test_each_cluster_that_an_admin_added_is_examined(set_up, db):
+    config = read_given(kubeconfig(f"http://127.0.0.1:{free_port()}", token=CANARY), into="it")
+    sealed = seal_text(msgspec.json.encode(config).decode(), KUBECONFIGS)
+    given = {"added_by": "ada", "added_at": clock.now()}
+    AddedCluster.objects.create(name="away", sealed=sealed, **given)
+    AddedCluster.objects.create(name="old", sealed="x", **given)
+    AddedCluster.objects.create(name="calm", sealed="x", paused_at=clock.now(), **given)
+    code, checks, said = examine(set_up)
+    found = {one.get("cluster"): one for one in checks}
+    assert found["away"]["found"].startswith("Cannot reach http://127.0.0.1:")
+    assert found["old"]["do"].startswith("Paste it again at /clusters/")
+    assert "calm" not in found
     assert code == 2
     assert CANARY not in said
 

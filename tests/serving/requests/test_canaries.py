@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from django.apps import apps
 
 from dashboard.config import Config
@@ -48,6 +49,7 @@ PLAIN_SETTINGS = {
 SECRETS_OF_RECEIVERS = {"url", "secret", "password"}
 PLAIN_OF_RECEIVERS = {"host", "port", "security", "username", "sender", "to"}
 SECRET_COLUMNS = {  # what it holds instead of the secret
+    "leases_addedcluster.sealed": "encrypted",
     "auth_user.password": "hash",
     "django_session.session_key": "the secret itself",
     "leases_apitoken.digest": "digest",
@@ -180,6 +182,26 @@ def open_screen(server: Server, browser: Opener, made: str) -> dict[str, str]:
     return {"code": code, "code in one": code.replace(" ", ""), "screen": cookie}
 
 
+def add_clusters(server: Server, browser: Opener, api: Path) -> str:
+    """Add one cluster on its page, and one that is refused. Returns the token of the first."""
+    text = (api / "kubeconfig").read_text()
+    page, token = f"{server.url}/clusters/new/", yaml.safe_load(text)["users"][0]["user"]["token"]
+    assert "The cluster added is added." in send(browser, page, name="added", kubeconfig=text)
+    wrong = text.replace(token, canary("added_token"))
+    refused = send(browser, page, name="wrong", kubeconfig=wrong)
+    assert "does not accept our credentials" in refused
+    assert "c4nary" not in refused
+    metrics = f"{server.url}/metrics"
+    wait_for(
+        lambda: (
+            'leaseboard_connected{cluster="added"} 1'
+            in read(browser, metrics, token=canary("metrics_token"))
+        ),
+        what="the added cluster",
+    )
+    return str(token)
+
+
 def use_everything(server: Server, browser: Opener, echo: str) -> dict[str, str]:
     """Make and use the secrets that Leaseboard makes itself. Returns them."""
     secrets: dict[str, str] = {}
@@ -253,6 +275,7 @@ def test_no_secret_is_found_where_it_must_not_be(tmp_path: Path, echo: str) -> N
             browser = cookie_keeper()
             press_button(browser, server.printed("Sign in"))
             secrets = use_everything(server, browser, echo)
+            secrets["added_cluster"] = add_clusters(server, browser, tmp_path / "api")
             wait_for(lambda: failures(server) == len(Sort), what="all receivers to fail")
             texts = {page.path: read(browser, server.url + page.path) for page in every_page()}
             for path in ("history", "leases", "incidents"):

@@ -106,6 +106,9 @@ def test_password_checks_health_and_slow_apis_have_threads_of_their_own():
     assert choice.of(request("GET", "/sign-in/")) is choice.pages
     assert choice.of(request("GET", "/c/a/leases/ns/name/")) is choice.pages
     assert choice.of(request("POST", "/c/a/leases/ns/name/edit/")) is choice.of_one_lease
+    assert choice.of(request("POST", "/clusters/new/")) is choice.of_one_lease
+    assert choice.of(request("POST", "/clusters/7/")) is choice.of_one_lease
+    assert choice.of(request("GET", "/clusters/")) is choice.pages
     assert reverse("sign_in") in PATHS
     for path in (reverse("sign_in"), reverse("admin:login")):
         assert choice.of(request("POST", path)) is choice.sign_in

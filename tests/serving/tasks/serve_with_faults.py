@@ -19,6 +19,7 @@ from dashboard.live import fleet, page_reader, publisher, shared_drawings
 from dashboard.pages import nodes
 from dashboard.serving import runtime
 from dashboard.serving.tasks import (
+    added_clusters,
     admin_writes,
     clock_watch,
     cluster_watch,
@@ -106,6 +107,7 @@ patch("retention", history_upkeep.Forgetting, "run")
 patch("reliability", history_upkeep.ReliabilityTotals, "count")
 patch("overrides", cluster_watch.KindOverrides, "refresh")
 patch("renewals", watched_cluster.WatchedCluster, "look_at_renewals")
+patch("added clusters", added_clusters, "_read_rows")
 patch_run("clock", clock_watch.ClockWatch)
 patch("notifications", notifications.Notifications, "_look")
 patch("audit", admin_writes, "resolve_once")
@@ -126,7 +128,7 @@ runtime.GIVE_BACK_SECONDS = 1.0
 patch("rights", rights_watch.RightsWatch, "check")
 patch("wall link use", links.LinkUse, "write")
 links.WRITE_SECONDS = cluster_watch.LOOK_SECONDS = admin_writes.UNANSWERED_LOOK_SECONDS = 1.0
-admin_writes.LOOK_SECONDS = 1.0
+admin_writes.LOOK_SECONDS = added_clusters.LOOK_SECONDS = 1.0
 
 real_is_settled = supervisor.Supervisor._is_settled
 

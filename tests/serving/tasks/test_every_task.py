@@ -54,6 +54,7 @@ SEEN_BY = {
     ("dashboard/access/rights_watch.py", "look_now"): "sets an event",
     ("dashboard/access/rights_watch.py", "renewing"): "the next look closes what it left",
     ("dashboard/serving/tasks/admin_writes.py", "wake"): "sets an event",
+    ("dashboard/serving/tasks/added_clusters.py", "wake"): "sets an event",
     ("dashboard/serving/tasks/notifications.py", "_look"): "the next look raises what failed",
     # Whoever started it awaits it.
     ("leases/actions/deletion_runs.py", "run"): "the group of tasks, which the run awaits",
@@ -154,7 +155,7 @@ WAITS = {
     "regions": (REGIONS,), "fleet": (REGIONS,),
     "health": (REQUESTS,), "pages": (REQUESTS,), "sign-in": (REQUESTS,),
     "known-sign-in": (REQUESTS,), "database": ("the look whether the database answers",),
-    "memory": ("giving freed memory back",), "cluster secrets": (API,),
+    "memory": ("giving freed memory back",), "cluster secrets": (API,), "added clusters": (WRITER,),
     "one-lease": (REQUESTS,), "lease-api-bodies": (EMBEDDED,), "lease-api-gzip": (EMBEDDED,),
     "lease-api-disk": (EMBEDDED,), "lease-api": (EMBEDDED,), "lease-api-journal": (JOURNAL,),
     "clock": (NOBODY,),

@@ -40,6 +40,11 @@ FAULTS = {
     "retention": ("retention", "", "Old history is not deleted."),
     "reliability": ("reliability", "", "Reliability is not counted."),
     "overrides": ("overrides", "", "Kinds that admins set at another replica are not taken over."),
+    "added clusters": (
+        "added clusters",
+        "",
+        "Clusters that admins add, change, pause or remove are not followed.",
+    ),
     "renewals": ("renewals", "", "The renewals of Leases are not noted for their charts."),
     "deletions": ("deletions", CLUSTER, "Deletions of many Leases of embedded are interrupted."),
     "incidents": (
@@ -72,6 +77,7 @@ ROUNDS = (
     ("watch", "publisher", "fleet", "recorder", "overrides", "rights", "wall link use", "clock"),
     (
         "watch-deadlines",
+        "added clusters",
         "renewals",
         "strips",
         "database",

@@ -123,9 +123,9 @@ async def test_a_wrong_secret_is_one_sentence_and_leaves_the_others_alone(api, r
     await until(lambda: running.secrets.says)
     await until(live(running, "a", "ours"))
     assert running.problem() == (
-        "The Secret cluster-a names no cluster that can be watched: the settings name another "
-        "cluster a. The Secret wrong names no cluster that can be watched: it holds no kubeconfig "
-        "whose current-context names a cluster and a user."
+        "The Secret cluster-a names no cluster that can be watched: the settings or an admin of "
+        "Leaseboard named another cluster a. The Secret wrong names no cluster that can be "
+        "watched: it is not YAML (line 1)."
     )
     api.delete("wrong")
     api.delete("cluster-a")

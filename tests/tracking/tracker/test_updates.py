@@ -94,6 +94,19 @@ async def test_the_connection_is_reported_only_when_it_changes(watched: Watched)
     assert watched.states == ["connecting", "live", "stale", "live", "refused"]
 
 
+async def test_all_is_known_until_a_pause_that_somebody_wanted(watched: Watched) -> None:
+    watched.live(lease())
+    breaks = watched.tracker.counters.breaks
+    watched.at(9)
+    watched.at(10, Disconnected("ada paused it", paused_at=after(9)))
+    told = watched.store.connection
+    assert (told.state, told.since, told.heard_at) == ("paused", after(9), after(10))
+    watched.at(60, Disconnected("ada paused it", paused_at=after(9)))
+    assert watched.store.connection.heard_at == after(10)
+    assert watched.changes == ["created"], "nothing runs out in a time that nobody watched"
+    assert watched.tracker.counters.breaks == breaks
+
+
 async def test_remembered_leases_are_stale_until_the_cluster_answers() -> None:
     store = Store("c")
     store.restore((), after(-60))

@@ -5,16 +5,16 @@ import time
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from email.utils import parsedate_to_datetime
+from enum import StrEnum
 
 import msgspec
 
 from dashboard.config import EVERY_CLUSTER, ClusterSpec, Config, secrets_place
 from dashboard.log_lines import hide
-from dashboard.management.diagnosis import Finding, Level, from_api_error
 from leases.kube import cluster_secrets
 from leases.kube.cluster_source import ClusterSource, Kubeconfig, SourceKind
 from leases.kube.connect import connect
-from leases.kube.http_session import Timeouts
+from leases.kube.http_session import Timeouts, advise
 from leases.kube.lease_client import GROUP, LeaseClient, ServerVersion, may
 from leases.wire.status import ApiError, Forbidden, NotFound, Unauthorized, Unreachable
 
@@ -27,6 +27,35 @@ EDIT = ("create", "update", "patch", "delete")
 EVIDENCE = (("", "pods"), ("", "nodes"), ("", "events"), (GROUP, "leasecandidates"))
 
 
+class Level(StrEnum):
+    OK = "ok"
+    WARNING = "warning"
+    PROBLEM = "problem"
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """`found` and `do` are sentences; `do` is empty where nothing is to be done."""
+
+    check: str
+    level: Level
+    found: str
+    do: str = ""
+    cluster: str = ""
+
+    @property
+    def line(self) -> str:
+        where = f"cluster {self.cluster}, {self.check}" if self.cluster else self.check
+        return f"{self.level:<8} {where}: {self.found} {self.do}".rstrip()
+
+
+def from_api_error(check: str, cluster: str, host: str, error: ApiError) -> Finding:
+    """A problem in the words of the pages: what happened, then what to do."""
+    found, _, do = advise(host, error).partition(". ")
+    return Finding(
+        check=check, level=Level.PROBLEM, found=f"{found.rstrip('.')}.", do=do, cluster=cluster
+    )
+
+
 class _Ended(Exception):
     """The server ended the watch before its first event."""
 
@@ -36,9 +65,14 @@ class _Stop(Exception):
 
 
 async def examine_cluster(
-    spec: ClusterSpec, config: Config, *, seconds: float, now: Callable[[], datetime]
+    spec: ClusterSpec,
+    config: Config,
+    *,
+    seconds: float,
+    now: Callable[[], datetime],
+    listen: float = LISTEN_SECONDS,
 ) -> list[Finding]:
-    """No answer is waited for longer than `seconds`."""
+    """No answer is waited for longer than `seconds`, and no first event longer than `listen`."""
     kubeconfig = config.kubeconfig
     if spec.source.kind is SourceKind.EMBEDDED:
         kubeconfig = (config.data / "kubeconfig",)
@@ -57,7 +91,7 @@ async def examine_cluster(
             )
         ]  # fmt: skip
     writes = not config.impersonate and {EVERY_CLUSTER, spec.name}.isdisjoint(config.read_only)
-    examination = _Examination(spec, client, seconds=seconds, writes=writes, now=now)
+    examination = _Examination(spec, client, seconds=seconds, writes=writes, now=now, listen=listen)
     try:
         await examination.run()
     except _Stop:
@@ -109,10 +143,11 @@ class _Examination:
         seconds: float,
         writes: bool,
         now: Callable[[], datetime],
+        listen: float,
     ) -> None:
         self.findings: list[Finding] = []
         self._spec, self._client, self._seconds = spec, client, seconds
-        self._writes, self._now = writes, now
+        self._writes, self._now, self._listen = writes, now, listen
 
     async def run(self) -> None:
         await self._reach()
@@ -237,7 +272,7 @@ class _Examination:
         try:
             async with self._client.open_watch(version, timeout_seconds=60) as watch:
                 opened = time.monotonic() - began
-                first = await _first_event(watch.readings().__anext__)
+                first = await _first_event(watch.readings().__anext__, self._listen)
         except _Ended:
             self._add(
                 "watch", Level.WARNING, "A watch opened, but the server ended it at once.",
@@ -247,18 +282,18 @@ class _Examination:
         except ApiError as error:
             raise self._fail("watch", error) from None
         heard = "no event within" if first is None else "the first event after"
-        seconds = LISTEN_SECONDS if first is None else first
+        seconds = self._listen if first is None else first
         found = f"A watch opened in {opened * 1000:,.0f} ms; {heard} {seconds:.1f} s."
         slow = opened > SLOW_SECONDS
         do = "Look at the load of the API server and at the network." if slow else ""
         self._add("watch", Level.WARNING if slow else Level.OK, found, do)
 
 
-async def _first_event(read: Callable[[], object]) -> float | None:
+async def _first_event(read: Callable[[], object], within: float) -> float | None:
     """Seconds to the first event; None: none came. Raises _Ended."""
     began = time.monotonic()
     try:
-        async with asyncio.timeout(LISTEN_SECONDS):
+        async with asyncio.timeout(within):
             await read()  # type: ignore[misc]
     except TimeoutError:
         return None
