@@ -13,14 +13,7 @@ from django import forms
 from django.http import QueryDict
 
 from dashboard.forms.admin_form import FieldProblem, why_not
-from dashboard.forms.edit_form import (
-    API_NAMES,
-    LOST,
-    OF_A_NEW_ONE,
-    PAIRS,
-    TermForm,
-    pairs_as_text,
-)
+from dashboard.forms.edit_form import API_NAMES, LOST, OF_A_NEW_ONE, PAIRS, TermForm, pairs_as_text
 from dashboard.forms.fields import EXAMPLE, Collision, YamlEditor, one_line_break
 from dashboard.parts.lease_head import to_yaml, without_managed_fields
 from leases.actions.write_lease import DryRun

@@ -24,14 +24,7 @@ from dashboard.access.guards import ClusterRequest, viewer_required
 from dashboard.board import running_board
 from dashboard.feed import ClusterFeed, Failed, log_failure
 from dashboard.lists import responses
-from dashboard.lists.url_parameters import (
-    FILTERS,
-    BadFilter,
-    Parameter,
-    UrlState,
-    number,
-    one_of,
-)
+from dashboard.lists.url_parameters import FILTERS, BadFilter, Parameter, UrlState, number, one_of
 from dashboard.parts.formatting import age
 from dashboard.parts.node_summary import group_lines, nodes_view
 from dashboard.watched_cluster import Grouping, NodeBook, node_threads

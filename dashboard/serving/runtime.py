@@ -47,11 +47,7 @@ from dashboard.serving.data_directory import (
     close_connections,
 )
 from dashboard.serving.tasks.added_clusters import AddedClusters
-from dashboard.serving.tasks.admin_writes import (
-    Deletions,
-    DeletionsAtWork,
-    resolve_unanswered,
-)
+from dashboard.serving.tasks.admin_writes import Deletions, DeletionsAtWork, resolve_unanswered
 from dashboard.serving.tasks.clock_watch import ClockTrust, ClockWatch, set_by
 from dashboard.serving.tasks.cluster_watch import (
     ClusterWatch,

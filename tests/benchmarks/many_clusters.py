@@ -25,13 +25,7 @@ from pathlib import Path
 from tests.benchmarks.parts.command import main
 from tests.benchmarks.parts.figures import Usage
 from tests.benchmarks.parts.storm_check import compare
-from tests.benchmarks.parts.storm_load import (
-    SETTLE,
-    all_written,
-    ask,
-    interrupted_at_end,
-    stats,
-)
+from tests.benchmarks.parts.storm_load import SETTLE, all_written, ask, interrupted_at_end, stats
 from tests.benchmarks.parts.storm_truth import Event, read
 from tests.support.processes import ROOT, Server, free_port, manage, wait_for
 

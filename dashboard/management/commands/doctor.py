@@ -29,12 +29,7 @@ from dashboard.log_lines import hide, redact
 from dashboard.management import diagnosis
 from dashboard.management.receiver_diagnosis import examine_receivers
 from dashboard.management.refusing import RefusingCommand, parse_port
-from dashboard.parts.cluster_diagnosis import (
-    Finding,
-    Level,
-    examine_cluster,
-    examine_secrets,
-)
+from dashboard.parts.cluster_diagnosis import Finding, Level, examine_cluster, examine_secrets
 from dashboard.serving.tasks.clock_watch import CONFIRM, contradiction
 from leases.history import trusted_clock
 from leases.kube.cluster_source import ClusterSource, Kubeconfig, SourceKind

@@ -10,13 +10,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from dashboard.config import ConfigError, load
-from dashboard.management.refusing import (
-    HELP,
-    RefusingCommand,
-    parse_gates,
-    parse_port,
-    shown_path,
-)
+from dashboard.management.refusing import HELP, RefusingCommand, parse_gates, parse_port, shown_path
 from leases.apiserver.http.port import CannotStart
 from leases.apiserver.serving import LeaseApiServer
 from leases.private_files import InUse

@@ -7,14 +7,7 @@ from urllib.parse import urlencode
 import msgspec
 from django.urls import reverse
 
-from dashboard.pages.search.names import (
-    BEGINS,
-    BEGINS_WORD,
-    BESIDE,
-    EXACT,
-    INSIDE,
-    ClusterNames,
-)
+from dashboard.pages.search.names import BEGINS, BEGINS_WORD, BESIDE, EXACT, INSIDE, ClusterNames
 from dashboard.parts.cause_words import CAUSE_ICONS, CAUSE_WORDS
 from dashboard.parts.formatting import capitalized, shortened, when
 from dashboard.parts.holdings import heartbeat_of, host_of

@@ -13,13 +13,7 @@ from types import MappingProxyType
 
 from msgspec.structs import replace
 
-from leases.domain.cause.clue import (
-    Clue,
-    Episode,
-    UsualWriters,
-    opens,
-    remember,
-)
+from leases.domain.cause.clue import Clue, Episode, UsualWriters, opens, remember
 from leases.domain.cause.facts import Break, Fact, Knowledge, Question
 from leases.domain.cause.flapping import flapped_before
 from leases.domain.cause.going_on import ENDS, SETTLED_AFTER, GoingOn, graver_at, is_news, so_far

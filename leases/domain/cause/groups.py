@@ -37,11 +37,7 @@ from leases.domain.cause.scene import (
     surest,
 )
 from leases.domain.change import ChangeType
-from leases.domain.figures import (
-    Span,
-    held,
-    watched_gap,
-)
+from leases.domain.figures import Span, held, watched_gap
 from leases.domain.incident import (
     Cause,
     Confidence,

@@ -7,14 +7,7 @@ from typing import TypeVar
 import msgspec
 
 from leases.domain.cause.clue import Contender, Episode
-from leases.domain.cause.facts import (
-    Break,
-    EventFact,
-    Knowledge,
-    NodeFact,
-    PodFact,
-    node_of_events,
-)
+from leases.domain.cause.facts import Break, EventFact, Knowledge, NodeFact, PodFact, node_of_events
 from leases.domain.change import ChangeType
 from leases.domain.figures import Span, watched_seconds
 from leases.domain.incident import Cause, Confidence, Evidence, Source

@@ -17,14 +17,7 @@ from leases.kube.open_watch import OpenWatch, Slices
 from leases.kube.reflector import Ahead
 from leases.wire.watch_decoding import Arrived, Connected, ReflectorEvent
 from tests.support.following import LIMIT, each
-from tests.support.scripted_api import (
-    Connection,
-    ScriptedServer,
-    lease,
-    listing,
-    modified,
-    stream,
-)
+from tests.support.scripted_api import Connection, ScriptedServer, lease, listing, modified, stream
 
 OLD = 0.3  # seconds
 LONG = "holder-" + "x" * 2000

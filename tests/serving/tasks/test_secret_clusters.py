@@ -22,14 +22,7 @@ from leases.kube import cluster_secrets
 from leases.kube.cluster_source import ClusterSource, SourceKind, parse_source
 from leases.models import WatchSpan
 from tests.support.board import browser_of, member
-from tests.support.secret_api import (
-    SecretApi,
-    argo_cd,
-    cluster_api,
-    kubeconfig,
-    secret,
-    secret_api,
-)
+from tests.support.secret_api import SecretApi, argo_cd, cluster_api, kubeconfig, secret, secret_api
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
