@@ -21,8 +21,9 @@ from tests.support.values.edge_values import VALUES
 NOW = datetime(2026, 11, 24, 12, tzinfo=UTC)
 # Each page that shows one of these draws it from its declaration.
 NAMES = {
-    "audit", "history", "history_all", "holders", "home", "incidents", "incidents_all", "leases",
-    "near_misses", "saved_views", "search", "search_all", "security_log", "stretch", "timeline_all",
+    "audit", "clusters", "history", "history_all", "holders", "home", "incidents", "incidents_all",
+    "leases", "near_misses", "saved_views", "search", "search_all", "security_log", "stretch",
+    "timeline_all",
 }  # fmt: skip
 
 
@@ -59,7 +60,7 @@ def test_the_end_of_a_stretch_is_read_first_and_the_size_of_a_page_last():
 @pytest.mark.parametrize("name", sorted(NAMES))
 @pytest.mark.parametrize("wrong", ["limit=0", "limit=1001", "limit=x"])
 def test_each_list_refuses_a_size_in_one_sentence(name, wrong, board, admin):
-    of_board = ("audit", "home", "saved_views", "security_log")
+    of_board = ("audit", "clusters", "home", "saved_views", "security_log")
     of_cluster = not (name in of_board or name.endswith("_all"))
     path = reverse(name, args=["a"] if of_cluster else [])
     refused = admin.get(f"{path}?{wrong}&format=json")

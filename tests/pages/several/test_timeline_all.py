@@ -155,10 +155,10 @@ def test_the_timeline_and_history_of_the_same_clusters_lead_to_each_other(three,
 
 
 def test_pages_over_all_clusters_lead_to_each_other_and_to_the_cluster(three, operator):
-    for path in ("/", PATH, "/history/", "/incidents/"):
+    for path in ("/?all", PATH, "/history/", "/incidents/"):
         nav = text_of(operator.get(path)).split('<nav class="nav"')[1].split("</nav>")[0]
         links = re.findall(r'href="([^"]+)"( aria-current="page")?', nav)
-        assert [link for link, _ in links] == ["/", PATH, "/incidents/", "/history/"]
+        assert [link for link, _ in links] == ["/?all", PATH, "/incidents/", "/history/"]
         assert [link for link, on in links if on] == [path]
     menu = text_of(operator.get("/c/de/history/")).split('<div class="pop">')[1]
     assert '<a href="/history/">' in menu, "the same page over all clusters"

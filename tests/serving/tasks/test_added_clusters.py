@@ -256,7 +256,7 @@ def test_each_batch_is_small(monkeypatch):
 
 
 # What people did, and what is of several clusters.
-STAYS = {"Edit", "Deletion", "Badge"}
+STAYS = {"Edit", "Deletion", "Badge", "SavedView"}
 
 
 def test_all_that_is_known_of_a_cluster_is_deleted_with_it():
