@@ -145,9 +145,18 @@ def percentile(values: Sequence[float], percent: int) -> float | None:
     return sorted(values)[max(0, ceil(len(values) * percent / 100) - 1)]
 
 
-def _handovers(life: Life, since: datetime, until: datetime) -> list[Term]:
-    """Return the terms that began in the range and came from another holder."""
-    return [term for term in life.terms if since <= term.since < until and term.is_handover]
+def is_watched(at: datetime, blind: Iterable[Span]) -> bool:
+    """Whether somebody watched at that moment; a change of another moment is in no figure."""
+    return not any(since <= at < until for since, until in blind)
+
+
+def _handovers(life: Life, since: datetime, until: datetime, blind: Sequence[Span]) -> list[Term]:
+    """Return the terms that came from another holder and began in the range, before our eyes."""
+    return [
+        term
+        for term in life.terms
+        if since <= term.since < until and term.is_handover and is_watched(term.since, blind)
+    ]
 
 
 def _handover_times(
@@ -157,7 +166,7 @@ def _handover_times(
     before = {gap.until: gap.renewed_at or gap.since for gap in life.gaps}
     waits = [
         (before[term.since], term.since)
-        for term in _handovers(life, since, until)
+        for term in _handovers(life, since, until, blind)
         if term.since in before
     ]
     return [span_seconds([wait]) for wait in waits if not _clipped(blind, wait)]
@@ -458,7 +467,8 @@ def totals_in(
     ]
     lost = watched_seconds([span for spans, _ in gaps for span in spans], blind)
     needless = watched_seconds([span for _, spans in gaps for span in spans], blind)
-    handovers, existed = _handovers(life, since, until), watched_seconds(exists, blind)
+    handovers = _handovers(life, since, until, blind)
+    existed = watched_seconds(exists, blind)
     return Totals(
         gap_seconds=lost,
         watched_seconds=existed - needless,

@@ -28,6 +28,7 @@ from leases.domain.figures import (
     Held,
     Span,
     held,
+    is_watched,
     unheld_seconds,
 )
 from leases.domain.kind import Kind
@@ -152,6 +153,10 @@ class _Group:
         }
 
 
+def _inferred_since(change: Change) -> datetime:
+    return EARLIEST if change.inferred_since is None else change.inferred_since
+
+
 def _with_shared_holder(change: BriefChange, known: Sequence[BriefChange]) -> BriefChange:
     """The same few holders take turns: keep the text of each once, and not once a change."""
     holder = change.holder
@@ -230,6 +235,11 @@ class WatchedLately:
     def pauses(self) -> int:
         """How many times there were that nobody watched: what spans them is drawn anew then."""
         return len(self._pauses)
+
+    def saw(self, at: datetime) -> bool:
+        """Whether somebody watched at that moment, as far as it is known."""
+        known = self._pauses
+        return is_watched(at, known[bisect_right(known, at, key=itemgetter(1)) :])
 
     def held(self, since: datetime, until: datetime, lapses: Sequence[Span] = ()) -> Held:
         """How long a term lasts that somebody may have watched from its start on."""
@@ -416,15 +426,21 @@ class Activity:
                 self.unheld.follow(change)
             if change.inferred and change.change is ChangeType.CREATED:
                 continue
-            self._count(key, change.kind, change.change, change.at)
+            # The pause before a list is only known once the watch is live again.
+            found = change.inferred and change.observed_at - _inferred_since(change) > BRIEF
+            watched = not found and self.watched.saw(change.at)
+            self._count(key, change.kind, change.change, change.at, watched=watched)
             self.last_hour.add(key, change.kind, BriefChange.of(change), change.observed_at)
             if change.missed:
                 self.missed.append(change)
 
-    def _count(self, key: ObjectName, kind: Kind, change: ChangeType, at: datetime) -> None:
+    def _count(
+        self, key: ObjectName, kind: Kind, change: ChangeType, at: datetime, *, watched: bool
+    ) -> None:
         hour = self._hour(at)
         _hours_of(self._leases, key, hour, _SMALL).add(hour, 1)
-        _hours_of(self._changes, (kind, change), hour, _WIDE).add(hour, 1)
+        if watched:
+            _hours_of(self._changes, (kind, change), hour, _WIDE).add(hour, 1)
 
     def of(self, key: ObjectName, now: datetime) -> list[int]:
         """Return changes of one Lease per hour, the current hour last."""
@@ -439,7 +455,9 @@ class Activity:
         return {key: number for key, number in sums.items() if number}
 
     def of_kind(self, kind: Kind, changes: Iterable[ChangeType], now: datetime) -> list[int]:
-        """Return changes of these types to Leases of a kind per hour, the current hour last."""
+        """Return how many of these changes of Leases of a kind somebody watched, per hour, the
+        current hour last.
+        """
         rows = [
             hours.until(self._hour(now))
             for change in changes
@@ -467,7 +485,7 @@ class Activity:
             what, known_kind = stored_change(change), stored_kind(kind)
             if what is None:
                 continue
-            self._count(key, known_kind, what, at)
+            self._count(key, known_kind, what, at, watched=self.watched.saw(at))
             if at >= now - HOUR:
                 brief = BriefChange(what, at, from_stored(holder), gap)
                 newest_first.append((key, known_kind, brief))

@@ -14,8 +14,7 @@ import { connect } from "leaseboard/socket";
 /** Call `tell({state, heardAt, asOf, since, detail, behind, rate})` whenever the page may have become more or less live. */
 export function startLive(url, tell, { drawn = () => {}, served = () => {} } = {}) {
   const { live, asOf } = (document.body.dataset.live ? document.body : document.documentElement).dataset;
-  let heardAt = now();
-  let socketState = "retry";
+  let [heardAt, socketState] = [now(), "retry"];
   let why = ""; // what the server said when it closed the socket for good
   let answered = false; // whether the page has everything that `show` asked for
   // The cluster's connection: first from the page, then from the last frame.

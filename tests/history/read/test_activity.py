@@ -12,7 +12,9 @@ from leases.domain.figures import BriefChange
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.steady_clock import Jump
+from leases.domain.watched_times import Connection, ConnectionState
 from leases.history.activity import Activity
+from leases.models import WatchSpan
 from tests.support.values.change_rows import to_row
 from tests.support.values.changes import a_change
 
@@ -85,6 +87,38 @@ def test_a_start_reads_what_history_remembers_of_the_day():
     assert activity.of(KEY, NOW)[-3:] == [0, 1, 1]
     assert activity.last_hour.of(KEY) == (BriefChange.of(rows[1]), BriefChange.of(rows[0]))
     assert [one.missed for one in activity.missed] == [2]
+
+
+@pytest.mark.django_db
+def test_a_holder_change_that_nobody_watched_is_in_no_figure_before_and_after_a_start():
+    hours = [NOW - timedelta(hours=hours) for hours in range(6)]
+    spans = [(hours[5], hours[4]), (hours[2], NOW)]
+    told = [
+        change(hours=4.5),
+        change(hours=3, observed_at=hours[2]),  # told by the watch that went on
+        change(hours=2.5, observed_at=hours[2], inferred=True, inferred_since=hours[4]),
+        change(hours=1),
+    ]
+    for number, row in enumerate(told):
+        to_row(msgspec.structs.replace(row, uid=str(number))).save()
+    cluster = told[0].cluster
+    for since, until in spans:
+        WatchSpan.objects.create(cluster=cluster, process="p", since=since, until=until)
+    started, running = Activity(), Activity()
+    started.read(cluster, NOW)
+    running.watched.read(cluster, hours[4])
+    for live, heard in zip(spans, (hours[4], None), strict=True):
+        running.watched.record(Connection(state=ConnectionState.LIVE, since=live[0]))
+        if heard is not None:
+            running.note(told[:1])
+            gone = Connection(state=ConnectionState.STALE, since=heard, heard_at=heard)
+            running.watched.record(gone)
+            running.note(told[2:3])  # a list comes before the watch is live again
+    running.note([told[1], told[3]])
+    for activity in (started, running):
+        counted = activity.of_kind(Kind.ELECTION, HOLDER_CHANGES, NOW)
+        assert counted[-6:] == [0, 1, 0, 0, 1, 0]
+        assert activity.totals(NOW) == {KEY: 4}
 
 
 @pytest.mark.parametrize("by", [timedelta(hours=1), timedelta(hours=-5), timedelta(days=3650)])
