@@ -41,7 +41,7 @@ def menu_state(store: Store, now: datetime) -> SafeString:
     return _draw(store.cluster, told.state, told.since, count_leases(store), now.date())
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def _draw(
     name: str, state: ConnectionState, since: datetime, leases: int, today: date
 ) -> SafeString:

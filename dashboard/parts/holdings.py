@@ -366,7 +366,7 @@ def _host_in(tracked: Tracked) -> str:
     return host_of(identity) if node is None else split_holder(identity, node).host or identity
 
 
-@lru_cache(maxsize=1 << 16)
+@lru_cache(maxsize=8192)
 def _host_of(identity: str) -> str:
     return split_holder(identity).host or identity
 
