@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from dashboard import clock
 from dashboard.charts.bars import day_bars
 from leases.domain.figures import Period, Totals, first_day, start_of
 from leases.domain.lease import ObjectName
@@ -121,7 +122,13 @@ def test_what_was_not_counted_never_looks_good(kept, operator):
     assert unseen["state"] == "no_data"
 
 
-def test_what_is_at_risk_is_explained(board, operator):
+@pytest.fixture
+def noon(monkeypatch):
+    """It is noon of TODAY: the tests may be collected before midnight and run after it."""
+    monkeypatch.setattr(clock, "now", lambda: start_of(TODAY) + timedelta(hours=12))
+
+
+def test_what_is_at_risk_is_explained(noon, board, operator):
     lost = Totals(watched_seconds=100.0, gap_seconds=1.0)
     moment = start_of(TODAY) + timedelta(seconds=100)
     save_day("a", TODAY, moment, [(ObjectName("apps", "one"), lost)])
@@ -134,9 +141,9 @@ def test_what_is_at_risk_is_explained(board, operator):
     assert means not in text_of(operator.get(f"{PAGE}?period=day&objective=90"))
 
 
-def test_a_running_period_names_the_moment_up_to_which_it_is_counted(board, operator):
-    noon = start_of(TODAY) + timedelta(seconds=1)
-    save_day("a", TODAY, noon, [(ObjectName("apps", "one"), Totals(watched_seconds=1.0))])
+def test_a_running_period_names_the_moment_up_to_which_it_is_counted(noon, board, operator):
+    counted = start_of(TODAY) + timedelta(seconds=1)
+    save_day("a", TODAY, counted, [(ObjectName("apps", "one"), Totals(watched_seconds=1.0))])
     save_sums(sums_by_namespace("a", Period.DAY, TODAY))
     text = text_of(operator.get(f"{PAGE}?period=day"))
     assert "This period is still running: counted up to 00:00:01 UTC" in text
