@@ -146,8 +146,10 @@ def percentile(values: Sequence[float], percent: int) -> float | None:
 
 
 def is_watched(at: datetime, blind: Iterable[Span]) -> bool:
-    """Whether somebody watched at that moment; a change of another moment is in no figure."""
-    return not any(since <= at < until for since, until in blind)
+    """Whether somebody watched at that moment; a change of another moment is in no figure. What a
+    list shows at the end of a time that nobody watched was written in it.
+    """
+    return not any(since <= at <= until for since, until in blind)
 
 
 def _handovers(life: Life, since: datetime, until: datetime, blind: Sequence[Span]) -> list[Term]:

@@ -7,7 +7,7 @@ started is no activity.
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Container, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
@@ -153,8 +153,9 @@ class _Group:
         }
 
 
-def _inferred_since(change: Change) -> datetime:
-    return EARLIEST if change.inferred_since is None else change.inferred_since
+def _is_found(inferred: bool, since: datetime | None, observed_at: datetime) -> bool:
+    """Whether it was found after a pause, which is only known once the watch is live again."""
+    return inferred and (since is None or observed_at - since > BRIEF)
 
 
 def _with_shared_holder(change: BriefChange, known: Sequence[BriefChange]) -> BriefChange:
@@ -239,7 +240,7 @@ class WatchedLately:
     def saw(self, at: datetime) -> bool:
         """Whether somebody watched at that moment, as far as it is known."""
         known = self._pauses
-        return is_watched(at, known[bisect_right(known, at, key=itemgetter(1)) :])
+        return is_watched(at, known[bisect_left(known, at, key=itemgetter(1)) :])
 
     def held(self, since: datetime, until: datetime, lapses: Sequence[Span] = ()) -> Held:
         """How long a term lasts that somebody may have watched from its start on."""
@@ -426,8 +427,7 @@ class Activity:
                 self.unheld.follow(change)
             if change.inferred and change.change is ChangeType.CREATED:
                 continue
-            # The pause before a list is only known once the watch is live again.
-            found = change.inferred and change.observed_at - _inferred_since(change) > BRIEF
+            found = _is_found(change.inferred, change.inferred_since, change.observed_at)
             watched = not found and self.watched.saw(change.at)
             self._count(key, change.kind, change.change, change.at, watched=watched)
             self.last_hour.add(key, change.kind, BriefChange.of(change), change.observed_at)
@@ -479,13 +479,16 @@ class Activity:
         self.unheld.read(cluster, day, now)
         seen = day.exclude(change=ChangeType.CREATED.value, inferred=True).order_by("-at")
         few = ("namespace", "name", "kind", "change", "at", "gap_seconds", "holder")
+        of_sight = ("inferred", "inferred_since", "observed_at")
         newest_first: list[tuple[ObjectName, Kind, BriefChange]] = []
-        for namespace, name, kind, change, at, gap, holder in seen.values_list(*few)[:_MAX_READ]:
+        rows = seen.values_list(*few, *of_sight)[:_MAX_READ]
+        for namespace, name, kind, change, at, gap, holder, *sight in rows:
             key = ObjectName(namespace, name)
             what, known_kind = stored_change(change), stored_kind(kind)
             if what is None:
                 continue
-            self._count(key, known_kind, what, at, watched=self.watched.saw(at))
+            watched = not _is_found(*sight) and self.watched.saw(at)
+            self._count(key, known_kind, what, at, watched=watched)
             if at >= now - HOUR:
                 brief = BriefChange(what, at, from_stored(holder), gap)
                 newest_first.append((key, known_kind, brief))

@@ -98,6 +98,7 @@ def test_a_holder_change_that_nobody_watched_is_in_no_figure_before_and_after_a_
         change(hours=3, observed_at=hours[2]),  # told by the watch that went on
         change(hours=2.5, observed_at=hours[2], inferred=True, inferred_since=hours[4]),
         change(hours=1),
+        change(hours=2, inferred=True, inferred_since=hours[4]),  # a list shows it
     ]
     for number, row in enumerate(told):
         to_row(msgspec.structs.replace(row, uid=str(number))).save()
@@ -113,12 +114,14 @@ def test_a_holder_change_that_nobody_watched_is_in_no_figure_before_and_after_a_
             running.note(told[:1])
             gone = Connection(state=ConnectionState.STALE, since=heard, heard_at=heard)
             running.watched.record(gone)
-            running.note(told[2:3])  # a list comes before the watch is live again
+            running.note([told[2], told[4]])  # a list comes before the watch is live again
     running.note([told[1], told[3]])
     for activity in (started, running):
         counted = activity.of_kind(Kind.ELECTION, HOLDER_CHANGES, NOW)
         assert counted[-6:] == [0, 1, 0, 0, 1, 0]
-        assert activity.totals(NOW) == {KEY: 4}
+        assert activity.totals(NOW) == {KEY: 5}
+    ends = (hours[4], hours[2])
+    assert [running.watched.saw(at) for at in ends] == [False, False], "a list shows it then"
 
 
 @pytest.mark.parametrize("by", [timedelta(hours=1), timedelta(hours=-5), timedelta(days=3650)])
