@@ -59,9 +59,11 @@ def outages(left: list[Judged], crowd: Crowd = NO_CROWD) -> list[Group]:
         if found:
             early = _silent_before(gaps[0], found, left)
             taken |= {one.serial for one in early}
-            late = [one for one in found.values() if _was_late(one, gaps[0])]
             there = sorted([*found.values(), *early], key=_lost)
-            groups.append(_off(gaps, there, crowd, sorted([*late, *early], key=_lost)))
+            late = [one for one in there if one.serial not in found or _was_late(one, gaps[0])]
+            # Where half of them fell silent before, they did by what stopped us.
+            named = late if len(late) < SHARE * len(there) else []
+            groups.append(_off(gaps, there, crowd, named))
     mine = sorted((one for one in left if one.verdict.cause in _API), key=_lost)
     for chain in chains([one for one in mine if one.serial not in taken], API_GAP, _at):
         groups.append(_outage(chain, left, taken, crowd))

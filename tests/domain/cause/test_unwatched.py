@@ -653,6 +653,19 @@ async def test_who_fell_silent_before_a_pause_and_came_back_with_all_is_named_in
     assert fact == f"{one.key.name} renewed last at {after(last):%H:%M:%S}, before that"
 
 
+async def test_where_all_fell_silent_just_before_a_pause_nobody_is_named() -> None:
+    """What stopped them stopped us."""
+    cluster = Cluster(nodes=0)
+    board = watching(cluster, 55.5, hosted=True)
+    cluster.off()
+    board.until(60)
+    board = paused(board, 100, anew=True, hosted=True)
+    board.until(board.now + 200)
+    board.stop()
+    (incident,) = board.incidents
+    assert incident.sentence.endswith(f"; {ELECTIONS} Leases changed")
+
+
 async def test_who_fell_silent_in_a_pause_of_ours_and_ran_out_later_is_told_by_itself() -> None:
     """Others went on, and some were lost meanwhile."""
     cluster = Cluster()
