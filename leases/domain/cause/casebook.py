@@ -16,7 +16,15 @@ from msgspec.structs import replace
 from leases.domain.cause.clue import Clue, Episode, UsualWriters, opens, remember
 from leases.domain.cause.facts import Break, Fact, Knowledge, Question
 from leases.domain.cause.flapping import flapped_before
-from leases.domain.cause.going_on import ENDS, SETTLED_AFTER, GoingOn, graver_at, is_news, so_far
+from leases.domain.cause.going_on import (
+    ENDS,
+    SETTLED_AFTER,
+    GoingOn,
+    Wait,
+    graver_at,
+    is_news,
+    so_far,
+)
 from leases.domain.cause.groups import (
     ReportedAs,
     given_up,
@@ -54,11 +62,11 @@ def _is_lost_heartbeat(episode: Episode) -> bool:
     return episode.kind is Kind.HEARTBEAT and episode.opening is ChangeType.EXPIRED
 
 
-def _overrunning(episodes: Iterable[Episode]) -> Iterator[tuple[Episode, datetime]]:
-    """Yield those whose Lease waits for a holder, and when that takes too long."""
+def _waiting(episodes: Iterable[Episode]) -> Iterator[tuple[Episode, Wait]]:
+    """Yield those whose Lease waits for a holder, since when, and for how long it may."""
     for one in episodes:
-        if one.ended_at is None and (at := one.overruns_at) is not None:
-            yield one, at
+        if one.ended_at is None and (since := one.unheld_since) is not None:
+            yield one, Wait(since, one.duration)
 
 
 class Casebook:
@@ -415,8 +423,8 @@ class Casebook:
         if not news:
             return []
         if incident.standing is Standing.PLANNED and not settled:
-            for one, at in _overrunning(episodes):
-                self._look_again(one, at)
+            for one, wait in _waiting(episodes):
+                self._look_again(one, wait.overruns_at(now, blind))
         return [incident]
 
     def _let_rest(self, group: Group, now: datetime) -> None:
@@ -469,8 +477,9 @@ class Casebook:
         self._spent.pop(incident.id, None)
         still_open = {one.key: one.unheld_since for one in episodes if one.ended_at is None}
         if still_open or (incident.unlisted is not None and incident.unlisted.without):
-            overruns_at = min((at for _, at in _overrunning(episodes)), default=None)
-            self._going_on.keep(incident, still_open, overruns_at, crowd_since)
+            waits = (wait for _, wait in _waiting(episodes))
+            wait = min(waits, key=lambda one: one.overruns_at(one.since), default=None)
+            self._going_on.keep(incident, still_open, wait, crowd_since)
 
     def _drop(self, episode: Episode) -> None:
         number = id(episode)

@@ -400,12 +400,6 @@ class Episode:
         return next((since for since, until in self.waits() if until is None), None)
 
     @property
-    def overruns_at(self) -> datetime | None:
-        """When nobody will have held it for longer than it lasted; nobody waits for a lock."""
-        since = self.unheld_since
-        return None if since is None else plus(since, timedelta(seconds=self.duration))
-
-    @property
     def winner(self) -> Contender | None:
         """Who holds it now, if anybody: an edit that made it count as held again proves nobody."""
         last = self.last

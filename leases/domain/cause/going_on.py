@@ -2,12 +2,14 @@
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 import msgspec
 
 from leases.domain.cause.clue import Clue, contender
 from leases.domain.cause.facts import Knowledge
 from leases.domain.cause.node_groups import GOES_ON, one_more
+from leases.domain.cause.outages import gone_between
 from leases.domain.change import Change, ChangeType
 from leases.domain.figures import LONG_GAP_SECONDS, Span, held, watched_gap
 from leases.domain.incident import Cause, Incident, Member, Standing
@@ -63,6 +65,21 @@ def _is_long(incident: Incident) -> bool:
     return (incident.worst_gap_seconds or 0.0) >= LONG_GAP_SECONDS
 
 
+class Wait(NamedTuple):
+    """A Lease waits for a holder since then; it was planned to, for so many seconds at most."""
+
+    since: datetime
+    seconds: float
+
+    def overran(self, now: datetime, blind: Sequence[Span]) -> bool:
+        return held(self.since, now, blind).watched >= self.seconds
+
+    def overruns_at(self, now: datetime, blind: Sequence[Span] = ()) -> datetime:
+        """Return when it takes too long, if it is watched from now on."""
+        left = self.seconds - held(self.since, now, blind).watched
+        return plus(now, max(timedelta(seconds=left), AT_LEAST))
+
+
 class GoingOn:
     """Each waits for somebody to hold its Leases again."""
 
@@ -79,24 +96,24 @@ class GoingOn:
         self._crowds: set[str] = set()  # incidents whose Leases are not all listed
         self._news: dict[str, Incident] = {}
         self._cut: set[str] = set()  # what comes now does not tell why they began
-        self._overruns: dict[str, datetime] = {}  # planned ones
+        self._planned: dict[str, tuple[datetime, Wait]] = {}  # and when to look at it again
         self._stopped_at: datetime | None = None  # of the run before
 
     def keep(
         self,
         incident: Incident,
         still_open: dict[ObjectName, datetime | None],
-        overruns_at: datetime | None = None,
+        wait: Wait | None = None,
         crowd_since: datetime | None = None,
     ) -> None:
-        """Wait for the end of an incident; if it was planned, it takes too long from then on."""
+        """Wait for the end of an incident; if it was planned, that may take too long."""
         while len(self._incidents) >= MAX_KEPT:
             self._forget(next(iter(self._incidents)))
         self._incidents[incident.id] = incident
         self._open[incident.id] = still_open
         self._members[incident.id] = set(incident.members)
-        if overruns_at is not None and incident.standing is Standing.PLANNED:
-            self._overruns[incident.id] = overruns_at
+        if wait is not None and incident.standing is Standing.PLANNED:
+            self._planned[incident.id] = wait.overruns_at(wait.since), wait
         if incident.unlisted is not None and incident.unlisted.without:
             self._crowds.add(incident.id)
             if crowd_since is not None:
@@ -159,6 +176,8 @@ class GoingOn:
         if clue.own_cause is not None:
             own = (*incident.own_causes, (member, clue.own_cause))
             incident = _replace(incident, own_causes=own)
+        if incident.standing is Standing.PLANNED and self._took_long(clue):
+            incident = _replace(incident, standing=Standing.OVERRAN)
         if number not in self._cut:
             incident = _retold(incident, clue)
         if change.change in ENDS or change.change is ChangeType.DELETED:
@@ -167,14 +186,32 @@ class GoingOn:
             incident = self._waits(incident, change)
             if not self._goes_on(number):
                 incident = _replace(incident, ended=change.at, unheld_since=None)
+        incident = self._without_outage(incident, clue)
         self._incidents[number] = self._news[number] = incident
         return True
+
+    def _without_outage(self, incident: Incident, clue: Clue) -> Incident:
+        """End a planned stop when the API went that stood between it and whoever came next."""
+        at = gone_between(self._known.breaks, incident.began, clue)
+        if at is None or not incident.planned or incident.ended is None:
+            return incident
+        own = (*incident.own_causes, (clue.member, Cause.API_OUTAGE))
+        return _replace(incident, ended=at, own_causes=own)
 
     def _worst_gap(self, incident: Incident, change: Change) -> float | None:
         blind = self._known.blind(change.at)
         if change.change is ChangeType.DELETED:  # nobody holds it until then
             incident = so_far(incident, change.at, blind)
         return max(incident.worst_gap_seconds or 0.0, watched_gap(change, blind) or 0.0) or None
+
+    def _took_long(self, clue: Clue) -> bool:
+        """Whether this ends a time without a holder that was longer than its Lease lasts."""
+        change = clue.change
+        lasts = None if clue.after is None else clue.after.spec.lease_duration_seconds
+        waited = watched_gap(change, self._known.blind(change.at))
+        if change.kind is Kind.LOCK or lasts is None or waited is None:
+            return False
+        return waited > lasts
 
     def _takes_unlisted(self, clue: Clue) -> bool:
         """Add how a heartbeat goes on that an incident has without listing it."""
@@ -218,11 +255,7 @@ class GoingOn:
                 settled = _replace(one, settled=True, ended=ended, unheld_since=since)
                 self._incidents[number] = self._news[number] = settled
         self._let_them_grow(now)
-        for number in [one for one, at in self._overruns.items() if at <= now]:
-            del self._overruns[number]
-            if self._incidents[number].ended is None:
-                took_long = _replace(self._incidents[number], standing=Standing.OVERRAN)
-                self._incidents[number] = self._news[number] = took_long
+        self._find_what_overran(now)
         news = list(self._news.values())
         self._news.clear()
         for incident in news:
@@ -243,18 +276,30 @@ class GoingOn:
             elif one.ended is None:
                 self._incidents[number] = self._news[number] = one
 
+    def _find_what_overran(self, now: datetime) -> None:
+        due = [number for number, (at, _) in self._planned.items() if at <= now]
+        blind = self._known.blind(now) if due else ()
+        for number in due:
+            one, (_, wait) = self._incidents[number], self._planned.pop(number)
+            if one.ended is None and wait.overran(now, blind):
+                took_long = _replace(one, standing=Standing.OVERRAN)
+                self._incidents[number] = self._news[number] = took_long
+            elif one.ended is None:
+                self._planned[number] = wait.overruns_at(now, blind), wait
+
     def next_review(self) -> datetime | None:
         waiting = [
             (one.ended or one.began) + SETTLED_AFTER
             for one in self._incidents.values()
             if not one.settled
         ]
-        return min((*waiting, *self._overruns.values(), *self._graver.values()), default=None)
+        waiting += [at for at, _ in self._planned.values()]
+        return min((*waiting, *self._graver.values()), default=None)
 
     def _forget(self, number: str) -> None:
         del self._incidents[number]
         self._cut.discard(number)
-        self._overruns.pop(number, None)
+        self._planned.pop(number, None)
         self._graver.pop(number, None)
         self._crowd_since.pop(number, None)
         self._restored.discard(number)
@@ -266,24 +311,13 @@ class GoingOn:
 
 
 def _retold(incident: Incident, clue: Clue) -> Incident:
-    """Return it as its end tells it: it took too long, or its process came back."""
-    if incident.standing is Standing.PLANNED and _took_long(clue):
-        incident = _replace(incident, standing=Standing.OVERRAN)
+    """Return it as its end tells it: its process came back."""
     winner = contender(clue.change.holder)
     came_back = winner is not None and winner.host in incident.hosts and not clue.by_person
     if incident.cause is Cause.CRASH and came_back:
         sentence = f"{incident.sentence}; it was started anew"
         incident = _replace(incident, cause=Cause.RESTART_IN_PLACE, sentence=sentence)
     return incident
-
-
-def _took_long(clue: Clue) -> bool:
-    """Whether this ends a time without a holder that was longer than its Lease lasts."""
-    lasts = None if clue.after is None else clue.after.spec.lease_duration_seconds
-    waited = clue.change.gap_seconds
-    if clue.change.kind is Kind.LOCK or lasts is None or waited is None:
-        return False
-    return waited > lasts
 
 
 def _still_open(incident: Incident) -> set[ObjectName]:

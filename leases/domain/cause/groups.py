@@ -23,7 +23,7 @@ from leases.domain.cause.node_groups import (
     hearts_of,
     series,
 )
-from leases.domain.cause.outages import outages, silent_together, unwatched
+from leases.domain.cause.outages import gone_between, outages, silent_together, unwatched
 from leases.domain.cause.scene import (
     Group,
     Judged,
@@ -269,8 +269,11 @@ _PLANNED = frozenset({
 _DECORATION = frozenset({"labels", "annotations"})
 
 
-def standing_of(group: Group, now: datetime) -> Standing:
-    """Return whether somebody meant what happened, and whether it went as it should."""
+def standing_of(group: Group, now: datetime, blind: Sequence[Span] = ()) -> Standing:
+    """Return whether somebody meant what happened, and whether it went as it should.
+
+    Nobody watched in the times of `blind`.
+    """
     episodes = [one.episode for one in group.episodes]
     if all(_is_decoration(clue) for one in episodes for clue in one.clues):
         return Standing.REMARK
@@ -280,7 +283,8 @@ def standing_of(group: Group, now: datetime) -> Standing:
     given_back = verdict.cause is Cause.DELETED and all(one.kind is Kind.LOCK for one in episodes)
     if verdict.cause not in _PLANNED and not by_a_person and not given_back:
         return Standing.UNPLANNED
-    return Standing.OVERRAN if any(_overran(one, now) for one in episodes) else Standing.PLANNED
+    overran = any(_overran(one, now, blind) for one in episodes)
+    return Standing.OVERRAN if overran else Standing.PLANNED
 
 
 def _is_decoration(clue: Clue) -> bool:
@@ -288,15 +292,15 @@ def _is_decoration(clue: Clue) -> bool:
     return change.change is ChangeType.RECONFIGURED and _DECORATION.issuperset(change.fields)
 
 
-def _overran(episode: Episode, now: datetime) -> bool:
+def _overran(episode: Episode, now: datetime, blind: Sequence[Span]) -> bool:
     """Whether its Lease had no holder for longer than its duration; nobody waits for a lock."""
     if episode.kind is Kind.LOCK:
         return False
-    overruns_at = episode.overruns_at
-    if episode.ended_at is None and overruns_at is not None and overruns_at <= now:
+    since = episode.unheld_since
+    if since is not None and held(since, now, blind).watched >= episode.duration:
         return True
-    over = ((until - since).total_seconds() for since, until in episode.waits() if until)
-    ended = (change.gap_seconds or 0.0 for change in episode.costly)
+    over = [held(since, until, blind).watched for since, until in episode.waits() if until]
+    ended = [watched_gap(change, blind) or 0.0 for change in episode.costly]
     return max((*ended, *over), default=0.0) > episode.duration
 
 
@@ -326,13 +330,16 @@ def incident_of(
     verdict = group.verdict
     hosts = [*group.hosts]
     hosts += [one.loser.host for one in episodes if one.loser is not None]
-    ended = [one.ended_at for one in episodes]
+    blind = blind_times(breaks, now)
+    standing = standing_of(group, now, blind)
+    gone = _gone(episodes, breaks) if standing in (Standing.PLANNED, Standing.OVERRAN) else {}
+    ended = [gone.get(one.all_clues[-1].member, one.ended_at) for one in episodes]
     if verdict.cause is Cause.FLAPPING and not settled:
         ended.append(None)  # another loss may follow
     unlisted = None if crowd is None else crowd.unlisted
     if unlisted is not None:
         ended.append(None if unlisted.without else unlisted.until)
-    worst_gap, unheld_since = _without_holder(episodes, crowd, blind_times(breaks, now))
+    worst_gap, unheld_since = _without_holder(episodes, crowd, blind)
     evidence = verdict.evidence or (Evidence(verdict.sentence, Source.LEASES),)
     return Incident(
         id=number,
@@ -350,11 +357,18 @@ def incident_of(
         evidence=tuple(dict.fromkeys(evidence))[:MAX_EVIDENCE],
         without=without,
         members=tuple(clue.member for clue in clues),
-        own_causes=_own_causes(episodes),
+        own_causes=_own_causes(episodes) + tuple((one, Cause.API_OUTAGE) for one in gone),
         unlisted=unlisted,
-        standing=standing_of(group, now),
+        standing=standing,
         settled=settled,
     )
+
+
+def _gone(episodes: Iterable[Episode], breaks: Sequence[Break]) -> dict[Member, datetime]:
+    """Return the changes that an outage of the API kept from coming, and since when it was gone."""
+    lasts = ((one, one.all_clues[-1]) for one in episodes if one.ended_at is not None)
+    found = ((last.member, gone_between(breaks, one.at, last)) for one, last in lasts)
+    return {member: at for member, at in found if at is not None}
 
 
 def _own_causes(episodes: Iterable[Episode]) -> tuple[tuple[Member, Cause], ...]:

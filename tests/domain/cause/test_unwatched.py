@@ -942,3 +942,101 @@ async def test_a_deletion_in_a_brief_break_has_no_exact_time() -> None:
         f"team/app-2 was deleted between 12:01:03 and 12:01:04 while {pod(2)} held it, "
         f"and made again at most 1.2 s later by {pod(2)}"
     )
+
+
+def planned_stop(board: Board) -> str:
+    """The holder of an election stops as it should; for now nobody else is there."""
+    one = board.cluster.holders[2]
+    loser, one.identity, one.duration = one.identity, "", 1
+    one.next = board.now + 0.2
+    board.until(board.now + 0.5)
+    one.next = DAY
+    return loser
+
+
+def take(board: Board, at: float) -> None:
+    one = board.cluster.holders[2]
+    one.duration = 15
+    board.cluster.move(2, pod(2, "z7xk"), at)
+
+
+@pytest.mark.parametrize(
+    ("ended_by", "seconds", "since"),
+    [
+        ("stop", 3.0, 48.0), ("stop", 100.0, 48.0), ("stop", 100.0, 10.0),
+        ("freeze", 100.0, 48.0), ("freeze", 100.0, 10.0),
+        ("cut", 3.0, 48.0), ("cut", 100.0, 48.0),
+    ],
+)  # fmt: skip
+async def test_an_outage_ends_a_planned_stop_that_waits_for_the_next_holder(
+    ended_by: str, seconds: float, since: float
+) -> None:
+    """Whoever would have come next could not: that is told by the outage, and no figure has it."""
+    cluster = Cluster()
+    hosted = ended_by != "cut"
+    board = watching(cluster, since, hosted=hosted)
+    planned_stop(board)
+    board.until(60)
+    cluster.off()
+    back = 60 + seconds
+    if ended_by == "stop":
+        board.stop()
+        board = Board(cluster, back, hosted=True, earlier=board)
+        board.connect()
+    elif ended_by == "freeze":
+        board.stands_still(seconds)
+    else:
+        board.until(60.5)
+        board.cut()
+        board.until(back)
+        board.connect()
+    cluster.back(back, takers=False)
+    take(board, back + 1)
+    board.until(back + 200)
+    board.stop()
+    (stop,) = [one for one in board.incidents if one.began < after(59)]
+    assert stop.standing is (Standing.PLANNED if since > 45 else Standing.OVERRAN)
+    assert stop.cause in (Cause.GRACEFUL_STOP, Cause.SCALED_DOWN)
+    assert stop.ended is not None
+    assert after(59) <= stop.ended <= after(60.5)
+    taken = max((one for one in board.changes if one.name == "app-2"), key=lambda one: one.at)
+    assert taken.change is ChangeType.ACQUIRED
+    causes = [
+        cause
+        for one in board.incidents
+        for member, cause in one.causes.items()
+        if member.identity == identity(taken)
+    ]
+    assert causes == [Cause.API_OUTAGE]
+    assert stop.worst_gap_seconds == pytest.approx(60 - since, abs=2.5)
+    others = [one for one in across(board, 58) if one is not stop]
+    assert {one.cause for one in others} <= OFF
+
+
+@pytest.mark.parametrize("anew", [True, False])
+async def test_a_planned_stop_that_nobody_ends_after_an_outage_takes_too_long(
+    *, anew: bool
+) -> None:
+    cluster = Cluster()
+    board = watching(cluster, 55, hosted=True)
+    planned_stop(board)
+    board.until(60)
+    cluster.off()
+    if anew:
+        board.stop()
+        board = Board(cluster, 160, hosted=True, earlier=board)
+        board.connect()
+    else:
+        board.stands_still(100)
+    cluster.back(160, takers=False)
+    cluster.holders[2].next = DAY
+    board.until(166)
+    (stop,) = [one for one in board.incidents if one.began < after(59)]
+    assert (stop.standing, stop.ended) == (Standing.PLANNED, None)
+    take(board, 190)
+    board.until(400)
+    board.stop()
+    (stop,) = [one for one in board.incidents if one.began < after(59)]
+    assert stop.standing is Standing.OVERRAN
+    assert stop.ended == after(190)
+    assert stop.worst_gap_seconds == pytest.approx(35, abs=1)
