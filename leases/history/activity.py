@@ -437,19 +437,20 @@ class Activity:
     def _count(
         self, key: ObjectName, kind: Kind, change: ChangeType, at: datetime, *, watched: bool
     ) -> None:
-        hour = self._hour(at)
-        _hours_of(self._leases, key, hour, _SMALL).add(hour, 1)
         if watched:
+            hour = self._hour(at)
+            _hours_of(self._leases, key, hour, _SMALL).add(hour, 1)
             _hours_of(self._changes, (kind, change), hour, _WIDE).add(hour, 1)
 
     def of(self, key: ObjectName, now: datetime) -> list[int]:
-        """Return changes of one Lease per hour, the current hour last."""
+        """Return changes of one Lease per hour that somebody watched, the current hour last."""
         hours = self._leases.get(key)
         return [0] * HOURS if hours is None else list(hours.until(self._hour(now)))
 
     def totals(self, now: datetime, *, hours: int = HOURS) -> dict[ObjectName, int]:
-        """Return the number of changes in the last `hours`, the current one included, for each
-        Lease that had any."""
+        """Return the number of watched changes in the last `hours`, the current one included, for
+        each Lease that had any.
+        """
         hour = self._hour(now)
         sums = {k: sum(kept.until(hour)[-hours:]) for k, kept in self._leases.copy().items()}
         return {key: number for key, number in sums.items() if number}

@@ -10,12 +10,14 @@ import time
 from collections import OrderedDict
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import chain
 from threading import Lock
 
 import msgspec
 from django.db import connection
 
 from leases.domain.change import HOLDER_CHANGES, ChangeType
+from leases.domain.figures import Span
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.history.database import Row, by_index, moment, select
@@ -128,6 +130,7 @@ def _moment(place: int, seconds: float) -> datetime:
 
 
 TALLIED = 40_000
+MAX_BLIND = 100  # times that nobody watched, the longest ones, whose changes are left out
 # Seconds without a holder that a change ended, without those before the stretch.
 INSIDE = {
     "sqlite": "MIN(gap_seconds, (julianday(at) - julianday(%s)) * 86400.0)",
@@ -144,7 +147,7 @@ class LeaseTotals(msgspec.Struct, frozen=True, gc=False):
 
     key: ObjectName
     kind: Kind
-    changes: int
+    changes: int  # of the times that somebody watched, as of hand-overs
     handovers: int  # how often another holder took it
     gap_seconds: float
     regained: bool  # a change says that it was held, or did not exist
@@ -158,33 +161,41 @@ class StretchTotals(msgspec.Struct, frozen=True):
 
 
 def stretch_totals(
-    cluster: str, kinds: Sequence[Kind], *, since: datetime, until: datetime
+    cluster: str,
+    kinds: Sequence[Kind],
+    *,
+    since: datetime,
+    until: datetime,
+    blind: Sequence[Span] = (),
 ) -> StretchTotals:
-    """Count from `since` to before `until`; no kinds mean all."""
+    """Count from `since` to before `until`; no kinds mean all. Nobody watched in `blind`."""
     where = "cluster = %s AND at >= %s AND at < %s"
     marks = ", ".join(["%s"] * len(kinds))
     words = [kind.value for kind in kinds]
+    longest = sorted(blind, key=lambda span: span[0] - span[1])[:MAX_BLIND]
+    seen = "".join([" AND NOT at BETWEEN %s AND %s"] * len(longest))
     newest = (
-        f"SELECT namespace, name, kind, change, at, gap_seconds FROM {by_index('change_by_time')} "  # noqa: S608
+        f"SELECT namespace, name, kind, change, at, gap_seconds, "  # noqa: S608
+        f"CASE WHEN TRUE{seen} THEN 1 ELSE 0 END AS seen FROM {by_index('change_by_time')} "
         f"WHERE {where} {f'AND kind IN ({marks})' if kinds else ''} "
         f"ORDER BY at DESC, id DESC LIMIT {TALLIED}"
     )
     rows = select(
-        f"SELECT namespace, name, MAX(kind), COUNT(*), "  # noqa: S608
-        f"SUM(CASE WHEN change IN {_words(HOLDER_CHANGES)} THEN 1 ELSE 0 END), "
+        f"SELECT namespace, name, MAX(kind), SUM(seen), "  # noqa: S608
+        f"SUM(CASE WHEN change IN {_words(HOLDER_CHANGES)} THEN seen ELSE 0 END), "
         f"SUM(CASE WHEN change IN {END_A_GAP} THEN {INSIDE[connection.vendor]} ELSE 0 END), "
         f"MAX(CASE WHEN change IN {_LOST} THEN at END), "
-        f"MAX(CASE WHEN change IN {_NOT_LOST} THEN at END), MIN(at) "
+        f"MAX(CASE WHEN change IN {_NOT_LOST} THEN at END), COUNT(*), MIN(at) "
         f"FROM ({newest}) AS newest GROUP BY namespace, name",
-        [since, cluster, since, until, *words],
+        [since, *chain.from_iterable(longest), cluster, since, until, *words],
     )
-    found = [_totals(row, until) for row in rows]
-    whole = sum(one.changes for one in found) < TALLIED
-    return StretchTotals(found, None if whole else min(moment(row[-1]) for row in rows))
+    whole = sum(row[-2] for row in rows) < TALLIED
+    oldest = None if whole else min(moment(row[-1]) for row in rows)
+    return StretchTotals([_totals(row, until) for row in rows], oldest)
 
 
 def _totals(row: Row, until: datetime) -> LeaseTotals:
-    namespace, name, kind, changes, handovers, gap_seconds, lost, held, _ = row
+    namespace, name, kind, changes, handovers, gap_seconds, lost, held, *_ = row
     gap = float(gap_seconds or 0.0)
     if lost is not None and (held is None or moment(held) < moment(lost)):
         gap += (until - moment(lost)).total_seconds()

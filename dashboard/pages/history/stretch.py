@@ -31,7 +31,7 @@ from dashboard.parts.lease_controls import KIND_LABELS
 from dashboard.parts.names import shown_name
 from dashboard.parts.page_links import lease_url_at, shown_time
 from dashboard.parts.time_range import StretchFilter, TimeRange, stretch_links, window
-from leases.domain.figures import LONG_GAP_SECONDS
+from leases.domain.figures import LONG_GAP_SECONDS, Span
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.phase import Phase
@@ -73,12 +73,15 @@ class Ranking(msgspec.Struct, frozen=True):
     measured: bool = False  # all of them, not the shown ones alone
 
 
-def rank(store: Store, wanted: RankingFilter, shown: TimeRange) -> Ranking:
+def rank(
+    store: Store, wanted: RankingFilter, shown: TimeRange, blind: Sequence[Span] = ()
+) -> Ranking:
     """Rank by what the changes say. `measured` makes the times of the shown ones exact."""
     cluster, kinds, since, until = store.cluster, wanted.kinds, shown.since, shown.until
     ends = wanted.range if shown.live else (since, until)
     totals = _totals.get(
-        (cluster, kinds, ends), lambda: stretch_totals(cluster, kinds, since=since, until=until)
+        (cluster, kinds, ends),
+        lambda: stretch_totals(cluster, kinds, since=since, until=until, blind=blind),
     )
     found = {one.key: one for one in totals.leases}
     whole = (until - since).total_seconds()
@@ -228,7 +231,7 @@ class StretchRanking(List[RankingFilter, LeaseTotals]):
             abandoned_after=cluster.store.abandoned_after,
         )
         ends = wanted.range if shown.live else (shown.since, known)
-        ranking = rank(cluster.store, wanted, shown)
+        ranking = rank(cluster.store, wanted, shown, self.counted_in.blind)
         self.ranking = _in_measured_order(self.counted_in, ranking, wanted, ends)
 
     def _around(self) -> dict[str, Any]:

@@ -323,20 +323,16 @@ def incident_of(
     breaks: Sequence[Break] = (),
 ) -> Incident:
     """Return the incident as it is known now."""
-    episodes = [one.episode for one in group.episodes]
-    clues = sorted(
-        (clue for one in episodes for clue in one.all_clues), key=lambda clue: clue.change.at
-    )
-    verdict = group.verdict
-    hosts = [*group.hosts]
-    hosts += [one.loser.host for one in episodes if one.loser is not None]
+    episodes, verdict = [one.episode for one in group.episodes], group.verdict
+    clues = sorted((clue for one in episodes for clue in one.all_clues), key=_at)
+    losers = [one.loser.host for one in episodes if one.loser is not None]
     blind = blind_times(breaks, now)
     standing = standing_of(group, now, blind)
     gone = _gone(episodes, breaks) if standing in (Standing.PLANNED, Standing.OVERRAN) else {}
+    unlisted = None if crowd is None else crowd.unlisted
     ended = [gone.get(one.all_clues[-1].member, one.ended_at) for one in episodes]
     if verdict.cause is Cause.FLAPPING and not settled:
         ended.append(None)  # another loss may follow
-    unlisted = None if crowd is None else crowd.unlisted
     if unlisted is not None:
         ended.append(None if unlisted.without else unlisted.until)
     worst_gap, unheld_since = _without_holder(episodes, crowd, blind)
@@ -347,10 +343,10 @@ def incident_of(
         cause=verdict.cause,
         confidence=verdict.confidence,
         sentence=verdict.sentence,
-        began=min(clue.change.at for clue in clues),
+        began=clues[0].change.at,
         ended=None if None in ended else max(one for one in ended if one is not None),
         leases=tuple(sorted({one.key for one in episodes})),
-        hosts=tuple(dict.fromkeys(hosts))[:MAX_HOSTS],
+        hosts=tuple(dict.fromkeys([*group.hosts, *losers]))[:MAX_HOSTS],
         writer=verdict.writer,
         worst_gap_seconds=worst_gap,
         unheld_since=unheld_since if None in ended else None,
@@ -362,6 +358,10 @@ def incident_of(
         standing=standing,
         settled=settled,
     )
+
+
+def _at(clue: Clue) -> datetime:
+    return clue.change.at
 
 
 def _gone(episodes: Iterable[Episode], breaks: Sequence[Break]) -> dict[Member, datetime]:

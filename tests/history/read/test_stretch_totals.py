@@ -52,3 +52,11 @@ def test_changes_are_found_by_several_causes():
     found = find("a", HistoryFilter(cause=("crash", "by_hand")), limit=10)
     assert [change.incident for change in found.changes] == ["hand", "crash"]
     assert (found.total, found.exact) == (2, True)
+
+
+def test_what_nobody_watched_is_not_counted_in_a_stretch():
+    write_changes([a_change(second) for second in (10, 20, 30, 40)])
+    end = T0 + timedelta(seconds=100)
+    blind = [(T0 + timedelta(seconds=15), T0 + timedelta(seconds=30))]
+    (found,) = stretch_totals("a", (), since=T0, until=end, blind=blind).leases
+    assert (found.changes, found.handovers) == (2, 2)
