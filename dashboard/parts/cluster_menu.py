@@ -6,7 +6,6 @@ there may be hundreds on every page.
 
 from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta
-from functools import lru_cache
 from html import escape
 from urllib.parse import quote
 
@@ -38,10 +37,17 @@ def cluster_links(
 def menu_state(store: Store, now: datetime) -> SafeString:
     """Of a moment only the date counts: the text has no age."""
     told = store.connection.shown(now)
-    return _draw(store.cluster, told.state, told.since, count_leases(store), now.date())
+    shows = (told.state, told.since, count_leases(store), now.date())
+    known = _drawn.get(store.cluster)
+    if known is None or known[0] != shows:
+        known = _drawn[store.cluster] = (shows, _draw(store.cluster, *shows))
+    return known[1]
 
 
-@lru_cache(maxsize=1024)
+_Shows = tuple[ConnectionState, datetime, int, date]
+_drawn: dict[str, tuple[_Shows, SafeString]] = {}  # the last of each cluster
+
+
 def _draw(
     name: str, state: ConnectionState, since: datetime, leases: int, today: date
 ) -> SafeString:

@@ -24,6 +24,7 @@ from leases.domain.change import ChangeType
 from leases.domain.figures import Span
 from leases.domain.incident import Cause, Incident, Standing
 from leases.domain.kind import Kind
+from leases.domain.lease import ObjectName
 from leases.history.audit_trail import deleted_here
 from leases.history.find_incidents import (
     losses_of,
@@ -106,7 +107,7 @@ class Incidents:
             times = {"since": min(waits), "until": stopped_at, "now": stopped_at}
             blind = await in_thread(partial(blind_between, name, **times))
         losses = {one.id: await in_thread(partial(losses_of, one)) for one in flapping}
-        self._casebook.restore(stored, stopped_at, blind, losses)
+        self._casebook.restore(stored, stopped_at, blind, losses, self._duration_of)
         clues: list[Clue] = []
         if stopped_at is not None:
             written = await in_thread(partial(written_by_persons, name, stopped_at - RECALLED))
@@ -119,6 +120,11 @@ class Incidents:
         for clue in clues:
             if clue.member not in known:
                 self._note(clue)
+
+    def _duration_of(self, key: ObjectName) -> float:
+        tracked = self._cluster.store.get(key)
+        spec = None if tracked is None else tracked.lasting.lease.spec
+        return 0.0 if spec is None else float(spec.lease_duration_seconds or 0)
 
     def take(self, update: Update) -> None:
         """Queue what the tracker saw."""
@@ -151,7 +157,8 @@ class Incidents:
             self.begins_anew = False
             earlier, self._casebook = self._casebook, self._new_casebook()
             self._casebook.remember(earlier)
-            self._casebook.restore(self._open.values(), losses=earlier.losses())
+            losses, duration_of = earlier.losses(), self._duration_of
+            self._casebook.restore(self._open.values(), losses=losses, duration_of=duration_of)
         self._wake.clear()
         hearts = self._cluster.store.counts().get(Kind.HEARTBEAT, {})
         self._casebook.count(sum(hearts.values()))

@@ -6,25 +6,17 @@ Stateful, but without clock and IO: the caller passes `now` and looks up the que
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import count
 from types import MappingProxyType
 
 from msgspec.structs import replace
 
-from leases.domain.cause.clue import Clue, Episode, UsualWriters, opens, remember
+from leases.domain.cause.clue import Clue, Episode, opens
 from leases.domain.cause.facts import Break, Fact, Knowledge, Question
 from leases.domain.cause.flapping import flapped_before
-from leases.domain.cause.going_on import (
-    ENDS,
-    SETTLED_AFTER,
-    GoingOn,
-    Wait,
-    graver_at,
-    is_news,
-    so_far,
-)
+from leases.domain.cause.going_on import ENDS, SETTLED_AFTER, GoingOn, as_of, is_news, waiting
 from leases.domain.cause.groups import (
     ReportedAs,
     given_up,
@@ -39,6 +31,7 @@ from leases.domain.cause.judge import judge
 from leases.domain.cause.node_groups import Crowd
 from leases.domain.cause.scene import Group, Judged, Scene, Verdict, surest
 from leases.domain.cause.unwatched import told, unwatched_time
+from leases.domain.cause.usual_writers import UsualWriters, remember
 from leases.domain.change import Change, ChangeType
 from leases.domain.figures import Span
 from leases.domain.incident import Cause, Confidence, Incident, Standing
@@ -60,13 +53,6 @@ MAX_LISTED = 4000  # heartbeats that ran out; the others that do are counted
 
 def _is_lost_heartbeat(episode: Episode) -> bool:
     return episode.kind is Kind.HEARTBEAT and episode.opening is ChangeType.EXPIRED
-
-
-def _waiting(episodes: Iterable[Episode]) -> Iterator[tuple[Episode, Wait]]:
-    """Yield those whose Lease waits for a holder, since when, and for how long it may."""
-    for one in episodes:
-        if one.ended_at is None and (since := one.unheld_since) is not None:
-            yield one, Wait(since, one.duration)
 
 
 class Casebook:
@@ -248,15 +234,17 @@ class Casebook:
         stopped_at: datetime | None = None,
         blind: Sequence[Span] = (),
         losses: Mapping[str, Sequence[Clue]] = NOTHING_LOST,
+        duration_of: Callable[[ObjectName], float] = lambda _: 0.0,
     ) -> None:
         """Go on with the incidents that were open at the last stop.
 
         `blind`: the times before it that nobody watched. `losses`: the changes of those that flap,
-        by their ids, oldest first; another loss of their Leases belongs to them.
+        by their ids, oldest first; another loss of their Leases belongs to them. `duration_of`: the
+        seconds that a Lease lasts; 0: unknown.
         """
         self._known.recall(blind)
         others = [one for one in incidents if not self._flaps_on(one, losses.get(one.id, ()))]
-        self._going_on.restore(others, stopped_at)
+        self._going_on.restore(others, stopped_at, duration_of)
         if stopped_at is not None:
             self._known.stopped(stopped_at)
             if self._hosted:
@@ -390,7 +378,8 @@ class Casebook:
         settled = now >= reported_as.settles_at
         episodes = [one.episode for one in group.episodes]
         for one in episodes:
-            self._incident_of[id(one)] = number
+            if not one.rests:
+                self._incident_of[id(one)] = number
         self._spent[number] = sum(map(self._inquiries.asked, episodes))
         self._let_rest(group, now)
         known = self._reported.get(number)
@@ -405,8 +394,7 @@ class Casebook:
             self._cluster, number, group, crowd, without=without, settled=settled, now=now,
             breaks=self._known.breaks,
         )  # fmt: skip
-        incident = so_far(incident, now, blind)
-        at = graver_at(incident, now, blind)
+        incident, at = as_of(incident, now, blind)
         if at is not None and not self._known.is_broken:  # else its end says when
             heapq.heappush(self._times, (at, next(self._serial), 0))
             reported_as = replace(reported_as, graver_at=at)
@@ -423,7 +411,7 @@ class Casebook:
         if not news:
             return []
         if incident.standing is Standing.PLANNED and not settled:
-            for one, wait in _waiting(episodes):
+            for one, wait in waiting(episodes):
                 self._look_again(one, wait.overruns_at(now, blind))
         return [incident]
 
@@ -442,6 +430,7 @@ class Casebook:
             if now - episode.all_clues[-1].change.observed_at < SETTLED_AFTER:
                 continue
             episode.rest()
+            self._incident_of.pop(number, None)
             self._inquiries.rest(episode)
             self._forget_names(number)
             words = min(resting, key=surest, default=one.verdict)
@@ -477,9 +466,8 @@ class Casebook:
         self._spent.pop(incident.id, None)
         still_open = {one.key: one.unheld_since for one in episodes if one.ended_at is None}
         if still_open or (incident.unlisted is not None and incident.unlisted.without):
-            waits = (wait for _, wait in _waiting(episodes))
-            wait = min(waits, key=lambda one: one.overruns_at(one.since), default=None)
-            self._going_on.keep(incident, still_open, wait, crowd_since)
+            waits = [wait for _, wait in waiting(episodes)]
+            self._going_on.keep(incident, still_open, waits, crowd_since)
 
     def _drop(self, episode: Episode) -> None:
         number = id(episode)

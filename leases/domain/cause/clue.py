@@ -5,10 +5,9 @@ five random letters), pkg/controller/statefulset (Pods end in their ordinal).
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from functools import lru_cache
-from typing import TypeVar
 
 import msgspec
 
@@ -207,7 +206,7 @@ def contender(identity: str | None) -> Contender | None:
 
 
 # The managers that kubectl and Leaseboard give themselves: no elector writes under them.
-_is_of_a_person = re.compile(
+is_of_a_person = re.compile(
     r"kubectl(-(annotate|apply|autoscale|client-side-apply|create|edit|label|patch|replace|set"
     r"|taint))?|leaseboard",
 ).fullmatch
@@ -228,7 +227,7 @@ def foreign_writer(clue: Clue) -> str | None:
         return None
     usual = usual_writer(clue)
     if is_human_writer(writer):
-        renews = usual == writer and (clue.renewals_seen >= OFTEN or not _is_of_a_person(writer))
+        renews = usual == writer and (clue.renewals_seen >= OFTEN or not is_of_a_person(writer))
         return None if renews else writer
     if change.change not in _TERM or usual in (None, writer):
         return None
@@ -285,43 +284,78 @@ _GAPS = frozenset({ChangeType.EXPIRED, ChangeType.RELEASED, ChangeType.DELETED})
 _OPENING = _GAPS | {ChangeType.REPLACED, ChangeType.TAKEN_OVER, ChangeType.RESTARTED}
 # A contender may count on a shorter duration than the Lease has: that replaces a silent holder.
 _AFTER_SILENCE = frozenset({ChangeType.EXPIRED, ChangeType.RESTARTED, ChangeType.REPLACED})
-_ENDS_UNRENEWED = frozenset(
-    {ChangeType.EXPIRED, ChangeType.RELEASED, ChangeType.TAKEN_OVER, ChangeType.REPLACED}
-)
 FOLLOWS = timedelta(seconds=60)  # an edit is taken back, a preferred holder takes over
 RENEWED = timedelta(milliseconds=500)
+
+
+class _Packed(Change, frozen=True, kw_only=True, array_like=True, gc=False):
+    """The change of a clue whose episode rests."""
+
+    heard_at: datetime | None = None
+    by_person: bool = False
+
+
+_pack = msgspec.msgpack.Encoder().encode
+_unpack = msgspec.msgpack.Decoder(list[_Packed]).decode
+
+
+def packed(clues: Iterable[Clue]) -> bytes:
+    """Keep what is told of clues of one Lease in a fifth of their memory."""
+    blank = ("cluster", "namespace", "name", "uid", "renewal", "resource_version")
+    return _pack([
+        _Packed(
+            **msgspec.structs.asdict(one.change)
+            | dict.fromkeys(blank, "")
+            | {"stored_identity": one.identity, "heard_at": one.observed_at}
+            | {"by_person": one.by_person}
+        )
+        for one in clues
+    ])  # fmt: skip
+
+
+def unpacked(key: ObjectName, kept: bytes) -> list[Clue]:
+    return [
+        Clue(
+            change=msgspec.structs.replace(one, namespace=key.namespace, name=key.name),
+            observed_at=one.heard_at,
+            by_person=one.by_person,
+        )
+        for one in _unpack(kept)
+    ]
 
 
 class Episode:
     """One Lease, and what happened to it. `open`: nobody holds it yet."""
 
     __slots__ = (
-        "at", "clues", "cut_at", "duration", "end", "first", "key", "kind", "loser", "lost_at",
-        "open", "opening", "rests", "rhythm", "slowest",
+        "_clues", "at", "cut_at", "duration", "end", "key", "kind", "loser", "lost_at", "open",
+        "opening", "rhythm", "slowest",
     )  # fmt: skip
 
     def __init__(self, clue: Clue) -> None:
         self.key = clue.key
-        self.clues = [clue]
+        self._clues: list[Clue] | bytes = [clue]
         self.open = clue.change.change in _GAPS
         self.cut_at: datetime | None = None  # what came after does not tell why it was lost
         self.end: Clue | None = None  # of what was cut: it is held again, or gone
-        self.rests = False  # it is judged for good
         self._begin()
+
+    @property
+    def clues(self) -> list[Clue]:
+        return self._clues if isinstance(self._clues, list) else unpacked(self.key, self._clues)
+
+    @property
+    def first(self) -> Clue:
+        return self.clues[0]
+
+    @property
+    def rests(self) -> bool:
+        """Whether it is judged for good."""
+        return isinstance(self._clues, bytes)
 
     def rest(self) -> None:
         """Keep what is told of it, not what it was judged by: that is most of its memory."""
-        self.rests = True
-        self.clues = [
-            Clue(
-                change=msgspec.structs.replace(one.change, renewal="", resource_version=""),
-                observed_at=one.observed_at,
-                by_person=one.by_person,
-                stored=Member(self.key, one.identity),
-            )
-            for one in self.clues
-        ]
-        self.first = self.clues[0]
+        self._clues = packed(self.clues)
 
     def begin_with(self, birth: Clue) -> None:
         """Let an earlier change begin it."""
@@ -330,7 +364,7 @@ class Episode:
 
     def _begin(self) -> None:
         """Read the first change once: the rules look at it again and again."""
-        self.first = first = self.clues[0]
+        first = self.first
         change = first.change
         self.opening = change.change
         self.at = change.at
@@ -476,91 +510,3 @@ def opens(clue: Clue) -> bool:
     if change.change is ChangeType.RECONFIGURED:
         return "preferredHolder" in change.fields or foreign_writer(clue) is not None
     return change.change is ChangeType.ACQUIRED and foreign_writer(clue) is not None
-
-
-MAX_REMEMBERED = 20_000
-
-V = TypeVar("V")
-
-
-_HOLDS = frozenset(
-    {
-        ChangeType.CREATED, ChangeType.ACQUIRED, ChangeType.TAKEN_OVER, ChangeType.REPLACED,
-        ChangeType.RESTARTED, ChangeType.RECOVERED,
-    }
-)  # fmt: skip
-
-
-class UsualWriters:
-    """Who wrote each Lease last: whoever renews it, a person, or an edit of its duration."""
-
-    def __init__(self) -> None:
-        self._writers: dict[ObjectName, str] = {}
-        self._put: dict[ObjectName, Put] = {}
-        self._edited: dict[ObjectName, DurationEdit] = {}
-
-    def note(self, clue: Clue) -> Clue:
-        """Return the clue with the usual writer of its Lease, and remember who wrote it now."""
-        change, key = clue.change, clue.key
-        usual = self._writers.get(key)
-        if usual is not None:
-            clue = msgspec.structs.replace(clue, usual_writer=usual)
-        clue = self._of_persons(clue)
-        foreign = foreign_writer(clue)
-        if foreign is not None and is_human_writer(foreign) and not change.inferred:
-            clue = msgspec.structs.replace(clue, by_person=True)
-        writer = change.writer
-        if (
-            writer is not None
-            and change.change is not ChangeType.RECONFIGURED
-            and change.kind is not Kind.HEARTBEAT
-            and not is_human_writer(writer)
-            and foreign is None
-        ):
-            remember(self._writers, key, writer)
-        return clue
-
-    def _of_persons(self, clue: Clue) -> Clue:
-        """Tell a person's write from a renewal: neither a holder put there nor an edit is one."""
-        change, key, at = clue.change, clue.key, clue.observed_at
-        put, edited = self._put.get(key), self._edited.get(key)
-        if put is not None and change.change in _ENDS_UNRENEWED:
-            same = put.holder in (change.previous_holder, change.holder)
-            if same and (at is None or at - put.at <= RENEWED or not clue.renewals_seen):
-                clue = msgspec.structs.replace(clue, put=put)
-        if edited is not None and at is not None and at - edited.at <= RENEWED:
-            clue = msgspec.structs.replace(clue, edit=edited)
-        if change.change is ChangeType.RECONFIGURED:
-            if "leaseDurationSeconds" in change.fields and at is not None:
-                renewal = at if clue.edit is None else clue.edit.renewal
-                lasts = [
-                    None if one is None else one.spec.lease_duration_seconds
-                    for one in (clue.before, clue.after)
-                ]
-                edit = DurationEdit(change.writer or "", change.at, renewal, *lasts)
-                remember(self._edited, key, edit)
-        elif change.change is not ChangeType.EXPIRED:
-            self._edited.pop(key, None)
-        if change.change in _HOLDS:
-            self._put.pop(key, None)
-            if clue.renewals_seen < OFTEN or foreign_writer(clue) is not None:
-                self.recall(change)
-        return clue
-
-    def recall(self, change: Change) -> None:
-        """Remember it where a person wrote a holder, now or before the last start."""
-        writer, holder = change.writer or "", change.holder
-        edited = change.change is ChangeType.RECOVERED and change.fields
-        if edited or not holder or change.change not in _HOLDS:
-            return
-        if not change.inferred and _is_of_a_person(writer):
-            key = ObjectName(change.namespace, change.name)
-            remember(self._put, key, Put(writer, holder, change.at, change.change))
-
-
-def remember(known: dict[ObjectName, V], key: ObjectName, value: V) -> None:
-    """Set a value; the one that was set longest ago makes room."""
-    known.pop(key, None)
-    if len(known) >= MAX_REMEMBERED:
-        del known[next(iter(known))]
-    known[key] = value

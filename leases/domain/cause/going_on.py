@@ -1,12 +1,12 @@
 """Incidents that outlive their episodes: each waits for somebody to hold its Leases again."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
 import msgspec
 
-from leases.domain.cause.clue import Clue, contender
+from leases.domain.cause.clue import Clue, Episode, contender
 from leases.domain.cause.facts import Knowledge
 from leases.domain.cause.node_groups import GOES_ON, one_more
 from leases.domain.cause.outages import gone_between
@@ -21,6 +21,7 @@ _replace = msgspec.structs.replace
 
 SETTLED_AFTER = timedelta(seconds=120)
 MAX_KEPT = 5000
+USUAL_DURATION = 15.0  # seconds, of leaderelection in client-go
 AT_LEAST = timedelta(milliseconds=100)  # until the next look at a time without a holder
 ENDS = frozenset(
     {
@@ -52,6 +53,14 @@ def graver_at(incident: Incident, now: datetime, blind: Sequence[Span]) -> datet
     return now + max(timedelta(seconds=left), AT_LEAST)
 
 
+def as_of(
+    incident: Incident, now: datetime, blind: Sequence[Span]
+) -> tuple[Incident, datetime | None]:
+    """Return the incident as of `now`, and when it will be graver."""
+    incident = so_far(incident, now, blind)
+    return incident, graver_at(incident, now, blind)
+
+
 def is_news(incident: Incident, known: Incident) -> bool:
     """Whether it differs from what is known by more than the time that passed."""
     worst, before = incident.worst_gap_seconds, known.worst_gap_seconds
@@ -80,6 +89,12 @@ class Wait(NamedTuple):
         return plus(now, max(timedelta(seconds=left), AT_LEAST))
 
 
+def waiting(episodes: Iterable[Episode]) -> list[tuple[Episode, Wait]]:
+    """Return those whose Lease waits for a holder."""
+    open_ones = ((one, one.unheld_since) for one in episodes if one.ended_at is None)
+    return [(one, Wait(since, one.duration)) for one, since in open_ones if since is not None]
+
+
 class GoingOn:
     """Each waits for somebody to hold its Leases again."""
 
@@ -103,7 +118,7 @@ class GoingOn:
         self,
         incident: Incident,
         still_open: dict[ObjectName, datetime | None],
-        wait: Wait | None = None,
+        waits: Iterable[Wait] = (),
         crowd_since: datetime | None = None,
     ) -> None:
         """Wait for the end of an incident; if it was planned, that may take too long."""
@@ -112,8 +127,9 @@ class GoingOn:
         self._incidents[incident.id] = incident
         self._open[incident.id] = still_open
         self._members[incident.id] = set(incident.members)
-        if wait is not None and incident.standing is Standing.PLANNED:
-            self._planned[incident.id] = wait.overruns_at(wait.since), wait
+        if incident.standing is Standing.PLANNED:
+            found = [(one.overruns_at(one.since), one) for one in waits]
+            self._planned |= {incident.id: min(found)} if found else {}
         if incident.unlisted is not None and incident.unlisted.without:
             self._crowds.add(incident.id)
             if crowd_since is not None:
@@ -122,13 +138,21 @@ class GoingOn:
             self._of[key] = incident.id
         self._look_again(incident)
 
-    def restore(self, incidents: Iterable[Incident], stopped_at: datetime | None = None) -> None:
+    def restore(
+        self,
+        incidents: Iterable[Incident],
+        stopped_at: datetime | None = None,
+        duration_of: Callable[[ObjectName], float] = lambda _: 0.0,
+    ) -> None:
+        """`duration_of`: the seconds that a Lease lasts; whoever let it go may have set fewer."""
         self._stopped_at = stopped_at
         for incident in incidents:
             if incident.ended is None or not incident.settled:
-                since = incident.unheld_since
+                since, still_open = incident.unheld_since, _still_open(incident)
                 self._restored.add(incident.id)
-                self.keep(incident, dict.fromkeys(_still_open(incident), since), None, since)
+                lasts = [max(duration_of(key), USUAL_DURATION) for key in still_open]
+                waits = [] if since is None else [Wait(since, one) for one in lasts]
+                self.keep(incident, dict.fromkeys(still_open, since), waits, since)
 
     def _look_again(self, incident: Incident) -> None:
         """Look at it when nobody will have held a Lease of it for long, if it is watched."""

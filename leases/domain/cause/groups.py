@@ -373,7 +373,7 @@ def _gone(episodes: Iterable[Episode], breaks: Sequence[Break]) -> dict[Member, 
 
 def _own_causes(episodes: Iterable[Episode]) -> tuple[tuple[Member, Cause], ...]:
     """Return the causes of what was written later, to Leases that were lost already."""
-    later = (clue for one in episodes for clue in one.all_clues if clue is not one.first)
+    later = (clue for one in episodes for clue in one.all_clues[1:])
     return tuple((clue.member, own) for clue in later if (own := clue.own_cause) is not None)
 
 

@@ -1033,6 +1033,9 @@ async def test_a_planned_stop_that_nobody_ends_after_an_outage_takes_too_long(
     board.until(166)
     (stop,) = [one for one in board.incidents if one.began < after(59)]
     assert (stop.standing, stop.ended) == (Standing.PLANNED, None)
+    board.until(176)
+    (stop,) = [one for one in board.incidents if one.began < after(59)]
+    assert (stop.standing, stop.ended) == (Standing.OVERRAN, None)
     take(board, 190)
     board.until(400)
     board.stop()
