@@ -88,9 +88,24 @@ def writes_of(changes: Iterable[Change]) -> dict[Change, Edit]:
         else:
             place = (change.cluster, change.namespace, change.name, change.resource_version)
             row = by_version.get(place)
-        if row is not None:
+        if row is not None and _made(row, change):
             found[change] = row
     return found
+
+
+def _made(row: Edit, change: Change) -> bool:
+    """Whether the write is that change: of one that was found later, only its last write is known,
+    which may be another one.
+    """
+    if not change.inferred or change.change is ChangeType.DELETED:
+        return True
+    if change.change is ChangeType.CREATED:
+        return row.action == "lease.create"
+    wrote = {one["field"]: one["to"] for one in changes_of(row)}
+    if change.change is ChangeType.RECONFIGURED:
+        return any(name.removeprefix("spec.") in change.fields for name in wrote)
+    field = "spec.holderIdentity"
+    return field in wrote and (wrote[field] or None) == change.holder
 
 
 NAMES = 500  # of one query

@@ -8,8 +8,11 @@ import pytest
 from django.contrib.auth.models import User
 
 from leases.actions import audit
+from leases.domain.change import ChangeType
 from leases.domain.lease import ObjectName
+from leases.history.audit_trail import writes_of
 from leases.models import Edit
+from tests.support.values.changes import a_change
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
@@ -39,3 +42,36 @@ def test_the_writes_of_a_stretch_are_those_that_were_done_in_it(monkeypatch):
     assert found == {one: [moment(5), moment(0)], two: [moment(3)]}
     monkeypatch.setattr(audit, "_MAX_DETAIL", 2)
     assert audit.done_between("a", moment(0), moment(10)) == {one: [moment(5)], two: [moment(3)]}
+
+
+@pytest.mark.django_db
+def test_of_a_change_that_was_found_later_a_write_is_only_what_it_wrote():
+    """Its resourceVersion is that of the last write, which may be another one."""
+    user = User.objects.create(username="ada")
+    moved = [{"field": "spec.holderIdentity", "from": "cp-1", "to": "cp-2"}]
+    longer = [{"field": "spec.leaseDurationSeconds", "from": 15, "to": 44}]
+    actions = {
+        "1": ("lease.edit", longer),
+        "2": ("lease.handover", moved),
+        "3": ("lease.create", []),
+    }
+    for version, (action, fields) in actions.items():
+        Edit.objects.create(
+            at=NOON, user=user, cluster="a", namespace="kube-system", name="scheduler",
+            action=action, changes=fields, resource_version=version, outcome=audit.DONE,
+        )  # fmt: skip
+
+    def by_form(version: str, word: ChangeType, *, inferred: bool = True) -> bool:
+        row = {"resource_version": version, "change": word, "holder": "cp-2"}
+        row["fields"] = ("leaseDurationSeconds",) if word is ChangeType.RECONFIGURED else ()
+        change = a_change(0, name="scheduler", inferred=inferred, cluster="a", **row)
+        return bool(writes_of([change]))
+
+    assert not by_form("1", ChangeType.CREATED)
+    assert not by_form("1", ChangeType.TAKEN_OVER)
+    assert by_form("1", ChangeType.RECONFIGURED)
+    assert not by_form("2", ChangeType.RECONFIGURED)
+    assert by_form("1", ChangeType.RECONFIGURED, inferred=False)
+    assert by_form("2", ChangeType.TAKEN_OVER)
+    assert not by_form("2", ChangeType.CREATED)
+    assert by_form("3", ChangeType.CREATED)

@@ -128,8 +128,9 @@ class Clue(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         if self.by_person:
             return Cause.BY_HAND
         change = self.change
-        gone = change.change is ChangeType.DELETED and not change.inferred
-        return Cause.DELETED if gone and change.kind not in _CLEANED_UP else None
+        if change.change is not ChangeType.DELETED or change.kind in _CLEANED_UP:
+            return None
+        return Cause.UNWATCHED if change.inferred else Cause.DELETED
 
     @property
     def cadence_seconds(self) -> float | None:

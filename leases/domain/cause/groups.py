@@ -10,7 +10,7 @@ from functools import partial
 
 import msgspec
 
-from leases.domain.cause.clue import Clue, Episode, is_human_writer
+from leases.domain.cause.clue import FORM_WRITER, Clue, Episode, is_human_writer
 from leases.domain.cause.facts import Break
 from leases.domain.cause.flapping import flapping, unseen_after
 from leases.domain.cause.node_groups import (
@@ -55,9 +55,14 @@ BURST = timedelta(seconds=2)  # one command on several Leases
 
 
 def bursts(left: list[Judged]) -> list[Group]:
-    """One command of a person on several Leases."""
+    """One command of a person on several Leases. A form of ours deletes several; all else that is
+    written through forms has a reason of its own.
+    """
     by_writer: dict[tuple[str, ChangeType], list[Judged]] = defaultdict(list)
     for one in left:
+        by_form = one.verdict.writer == FORM_WRITER
+        if by_form and one.episode.opening is not ChangeType.DELETED:
+            continue
         if one.verdict.cause is Cause.BY_HAND and one.verdict.writer:
             by_writer[one.verdict.writer, one.episode.opening].append(one)
         elif one.verdict.cause in (Cause.BY_HAND, Cause.DELETED) and _is_deletion(one):

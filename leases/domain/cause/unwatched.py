@@ -99,12 +99,14 @@ def _began_lately(scene: Scene, before: timedelta) -> bool:
 
 
 def nobody_watched(gap: Break, scene: Scene) -> Verdict:
-    lease, now, last = scene.lease, scene.now, scene.episode.last
-    holder = last.change.holder
-    fact = f"{lease}: {last.change.change.value.replace('_', ' ')}, " + (
+    lease, now = scene.lease, scene.now
+    unseen = [one.change for one in scene.episode.clues if one.change.inferred]
+    last = unseen[-1] if unseen else scene.episode.first.change
+    holder = None if last.change is ChangeType.EXPIRED else last.holder
+    fact = f"{lease}: {last.change.value.replace('_', ' ')}, " + (
         f"held by {holder}" if holder else "without a holder"
     )
-    evidence = seen(Source.LEASES, f"{fact}, noticed at {clock(last.change.observed_at)}")
+    evidence = seen(Source.LEASES, f"{fact}, noticed at {clock(last.observed_at)}")
     lost = scene.episode.first.change
     if gap.since == EARLIEST or not is_lost_later(scene.episode, gap):
         return possible(Cause.UNWATCHED, f"{happened(gap, now)}: {lease}", evidence)

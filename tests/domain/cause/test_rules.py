@@ -404,8 +404,10 @@ def test_a_lease_made_through_a_form_was_created_for_its_holder_and_not_handed_o
     assert (incident.sentence, incident.confidence) == (said, Confidence.CERTAIN)
     second = replace(made[0].change, name="second"), replace(made[1].change, name="second")
     two = [replace(clue, change=one) for clue, one in zip(made, second, strict=True)]
-    (incident,) = _incidents(_book(_written([*made, *two], "leaseboard", 0, 2)))
-    assert incident.sentence == f"{said}, and 1 more Lease"
+    (incident,) = _incidents(_book(_written([*made, *two], "kubectl-create", 0, 2)))
+    assert incident.sentence.endswith(", and 1 more Lease")
+    each = _incidents(_book(_written([*made, *two], "leaseboard", 0, 2)))
+    assert [len(one.leases) for one in each] == [1, 1], "each has a reason of its own"
     handed = lease("demo", renewed=4, acquired=4, transitions=1, version=2)
     clues = _written(_clues(lease(OLD), (4, handed), (30, None)), "leaseboard", 0)
     told = [one.sentence for one in _incidents(_book(clues))]

@@ -1043,3 +1043,44 @@ async def test_a_planned_stop_that_nobody_ends_after_an_outage_takes_too_long(
     assert stop.standing is Standing.OVERRAN
     assert stop.ended == after(190)
     assert stop.worst_gap_seconds == pytest.approx(35, abs=1)
+
+
+async def test_the_loss_before_a_deletion_that_nobody_watched_is_no_cause_of_it() -> None:
+    cluster = Cluster()
+    board = watching(cluster, 30)
+    one = cluster.holders[2]
+    one.silent = DAY
+    board.until(60)
+    board.stop()
+    board = Board(cluster, 75, earlier=board)
+    cluster.holders.remove(one)
+    cluster.run(75)
+    board.connect()
+    board.until(board.now + 200)
+    board.stop()
+    (incident,) = [told for told in board.incidents if one.key in told.leases]
+    deleted = next(told for told in board.changes if told.change is ChangeType.DELETED)
+    causes = {member.identity: cause for member, cause in incident.causes.items()}
+    assert incident.cause is Cause.CRASH
+    assert (deleted.inferred, causes[identity(deleted)]) == (True, Cause.UNWATCHED)
+
+
+async def test_evidence_of_what_nobody_watched_is_what_was_found_then() -> None:
+    """The next holder comes before our eyes: that is another story."""
+    cluster = Cluster()
+    before = watching(cluster, 60)
+    before.stop()
+    one = cluster.holders[2]
+    one.silent = DAY
+    cluster.run(90)
+    board = Board(cluster, 90, earlier=before)
+    board.connect()
+    board.until(100)
+    one.silent = 0.0
+    cluster.move(2, pod(2, "z7xk"), 110)
+    board.until(300)
+    board.stop()
+    (incident,) = [told for told in board.incidents if one.key in told.leases]
+    assert (incident.cause, len(incident.members)) == (Cause.UNWATCHED, 2)
+    (fact,) = incident.evidence
+    assert fact.sentence == "team/app-2: expired, without a holder, noticed at 12:01:31"
