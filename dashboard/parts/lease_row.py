@@ -139,6 +139,7 @@ class HeldView(msgspec.Struct, frozen=True):
 
 
 NOT_WATCHED = "not watched"
+SHOWN = 0.05  # seconds, from which on an age is not 0.0 s
 
 
 def held_view(
@@ -171,10 +172,11 @@ def time_since(
     lasts = watched.held(since, until, lapses)
     begun = f"since {when(since, now)}"
     expired = [watched.held(*lapse) for lapse in lapses]
-    unwatched = lasts.unwatched + sum(one.unwatched for one in expired)
-    less = [f"{age(unwatched)} of it not watched"] if unwatched else []
-    if lost := sum(one.watched for one in expired):
-        less.append(f"{age(lost)} of it expired")
+    less = [f"{age(lasts.unwatched)} of it not watched"] if lasts.unwatched else []
+    lost = sum(one.watched + one.unwatched for one in expired)
+    if lost >= SHOWN:
+        at_most = "at most " if any(one.unwatched for one in expired) else ""
+        less.append(f"{at_most}{age(lost)} of it expired")
     return replace(
         HeldView.of(lasts),
         since=None if ended else round(until.timestamp() - lasts.watched, 3),

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 import msgspec
 
 from leases.domain.change import HOLDER_CHANGES, Change, ChangeType
-from leases.domain.figures import DEFAULT_ABANDONED_AFTER, Span, unheld_seconds
+from leases.domain.figures import DEFAULT_ABANDONED_AFTER, Span, is_watched, unheld_seconds
 from leases.domain.incident import Cause
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
@@ -82,16 +82,17 @@ class Counters:
             self._blind.append((self._blind_since, connection.since))
             self._blind_since = None
 
+    def _unwatched(self) -> list[Span]:
+        goes_on = [] if self._blind_since is None else [(self._blind_since, LATEST)]
+        return [*self._blind, *goes_on]
+
     def _unheld(self, one: LeaseGap, until: datetime) -> float:
-        blind = [*self._blind]
-        if self._blind_since is not None:
-            blind.append((self._blind_since, LATEST))
         marked = one.key in self.may_be_vacant
         return unheld_seconds(
             one.gap,
             Kind.ELECTION,
             (EARLIEST, until),
-            blind,
+            self._unwatched(),
             held_since=one.held_since,
             may_be_vacant=[(EARLIEST, LATEST)] if marked else (),
             abandoned_after=self._abandoned_after,
@@ -100,7 +101,7 @@ class Counters:
     def _count_election(self, change: Change) -> None:
         key = ObjectName(change.namespace, change.name)
         counters = self.elections.setdefault(key, ElectionCounters())
-        if change.change in HOLDER_CHANGES:
+        if change.change in HOLDER_CHANGES and is_watched(change.at, self._unwatched()):
             counters.holder_changes += 1
         for ended in self._gaps.follow(change):
             counters.unheld_seconds += self._unheld(ended, change.at)

@@ -6,7 +6,7 @@ import pytest
 
 from leases.domain.lease import ObjectName
 from leases.domain.steady_clock import Jump
-from leases.wire.watch_decoding import Applied, Connected, Disconnected
+from leases.wire.watch_decoding import Applied, Connected, Disconnected, Replayed
 from tests.support.values.leases import after, lease
 from tests.tracking.tracker.conftest import Watched
 
@@ -82,3 +82,22 @@ async def test_time_after_it_was_abandoned_does_not_count(watched: Watched) -> N
     acquire(watched, 5 + 4000, 3)
     assert watched.now == after(4005)
     assert unheld(watched) == pytest.approx(3600)
+
+
+async def test_a_change_of_holder_counts_where_it_was_seen(watched: Watched) -> None:
+    def changed() -> int:
+        tracked = watched.store.get(KEY)
+        assert tracked is not None
+        return watched.tracker.counters.election(tracked, watched.now)[0]
+
+    watched.live(lease("a"))
+    release(watched, 5, 2)
+    acquire(watched, 6, 3)
+    assert changed() == 1
+    watched.at(8, Disconnected("cut"))
+    new = lease("c", renewed=20, acquired=20, transitions=2, version=4)
+    watched.at(30, Replayed(Applied(new)), Connected())
+    assert changed() == 1
+    release(watched, 33, 5)
+    acquire(watched, 34, 6)
+    assert changed() == 2
