@@ -314,3 +314,21 @@ async def test_a_clue_that_fails_is_skipped_and_logged(start, killed, monkeypatc
     await until_stored(lambda: len(of_lease("a", "default", "odd", 9)) == 2)
     found = await sync_to_async(find_incidents)("a", lease="odd", limit=9)
     assert found == []
+
+
+@pytest.mark.parametrize("stops", [True, False])
+async def test_a_planned_stop_that_goes_on_may_take_as_long_as_its_lease_lasts(start, stops):
+    running = await start()
+    await hold(running, seconds=100)
+    await running.clusters["a"].writer.patch(WEB, {"spec": {"holderIdentity": ""}})
+    await until(lambda: any(one.planned for one in running.publisher.hubs["a"].going_on()))
+    if stops:
+        await until_stored(lambda: find_incidents("a", limit=9))
+        await running.stop()
+        running = await start()
+    else:
+        known = running.incidents["a"]._casebook
+        running.incidents["a"].begin_anew()
+        await until(lambda: running.incidents["a"]._casebook is not known)
+    ((_, wait),) = running.incidents["a"]._casebook._going_on._planned.values()
+    assert wait.seconds == 100
