@@ -440,6 +440,13 @@ class ClusterState:
         self._arm(row)
         return True
 
+    def hold_again(self, row: Row, step: Step) -> None:
+        """Take back that it is late."""
+        known = row.tracked
+        self.rows.put(row, known.replace(phase=Phase.HELD, phase_since=known.observed_at))
+        step.redraw[row.key] = None
+        self._arm(row)
+
     def _turn_observed(self, row: Row, now: datetime, step: Step) -> None:
         """Change what was due before we lost sight: many that are due at once are judged late."""
         until = self.blind_times.known_until

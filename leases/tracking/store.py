@@ -206,6 +206,15 @@ class Store:
                 step.redraw[key] = None
         return self._update(step, now)
 
+    def take_back_late(self, heard_at: datetime, now: datetime) -> Update | None:
+        """Nothing was heard since then: nobody knows who was late later."""
+        step = self._ledger.step()
+        for known in self.select(tuple(Kind), (Phase.LATE,)):
+            row = self._rows.get(known.key)
+            if row is not None and known.phase_since > heard_at:
+                self._ledger.hold_again(row, step)
+        return self._update(step, now)
+
     def turn(self, now: datetime, *, by: datetime | None = None) -> Update | None:
         """Change the phases that are due, at `by` if that is earlier. Emits `expired`."""
         step = self._ledger.step()

@@ -367,6 +367,7 @@ class Tracker:
         self._listing = None
         if self._heard_at is not None:
             self._store.lost(self._heard_at)
+            self._deliver(self._store.take_back_late(self._heard_at, now))
         if event.paused_at is not None:
             self._connect(ConnectionState.PAUSED, event.paused_at, event.detail)
         elif event.refused:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
+from leases.domain.lease import ObjectName
+from leases.domain.phase import Phase
 from leases.domain.steady_clock import Jump
 from leases.tracking import deadlines
 from leases.wire.watch_decoding import Applied, Connected, Disconnected, Listed
@@ -142,3 +144,36 @@ async def test_a_watch_that_stops_tells_the_renewals_that_it_had_collected(
     assert not any(update.renewed for update in watched.updates)
     watched.tracker.stop()
     assert watched.updates[-1].renewed == (lease().key,)
+
+
+async def test_nobody_is_late_as_of_a_time_when_it_was_held(watched: Watched) -> None:
+    """The watch falls silent with its API server: that is noticed after a while."""
+
+    def phase() -> tuple[Phase, datetime]:
+        tracked = watched.store.get(ObjectName("default", "controller"))
+        assert tracked is not None
+        return tracked.phase, tracked.phase_since
+
+    watched.live(lease("a"))
+    for number in range(1, 7):
+        watched.renew(2.0 * number, number + 1)
+    watched.at(20)
+    assert phase()[0] is Phase.LATE
+    watched.at(20, Disconnected("nothing was heard for 8 s"))
+    assert phase() == (Phase.HELD, after(12))
+    watched.at(25)
+    assert phase()[0] is Phase.HELD
+    watched.at(26, Connected())
+    watched.at(60)
+    assert phase() == (Phase.EXPIRED, after(27))
+
+
+async def test_who_was_late_before_the_watch_fell_silent_stays_so(watched: Watched) -> None:
+    watched.live(lease("a"))
+    for number in range(1, 7):
+        watched.renew(2.0 * number, number + 1)
+    watched.at(20, Applied(lease("b", name="other", renewed=20, version=9)))
+    watched.at(21, Disconnected("cut"))
+    tracked = watched.store.get(ObjectName("default", "controller"))
+    assert tracked is not None
+    assert tracked.phase is Phase.LATE
