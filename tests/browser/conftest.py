@@ -31,7 +31,9 @@ FLAGS = [
     "--renderer-process-limit=1", "--disable-site-isolation-trials", "--animation-duration-scale=0",
     f"--disable-features={','.join(OFF)}",
 ]  # fmt: skip
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+# The first is Chromium without windows of its own: it does a quarter less work for each page.
+NAMES = "chromium-headless-shell", "chromium", "chromium-browser"
+CHROMIUM = next(filter(None, map(shutil.which, NAMES)), None)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
