@@ -85,14 +85,14 @@ def server(tmp_path_factory: pytest.TempPathFactory, api_process: ApiProcess) ->
     one.wait_synced()
     yield one
     if one.process.poll() is None:
-        one.process.send_signal(signal.SIGCONT)
         one.interrupt()
 
 
 @pytest.fixture
-def visits(signed_in: Visits) -> Iterator[Visits]:
-    """Servers die here, of which the consoles complain."""
+def visits(signed_in: Visits, server: Server) -> Iterator[Visits]:
+    """Servers stop and die here, of which the consoles complain."""
     yield signed_in
+    server.process.send_signal(signal.SIGCONT)  # or each test after one that failed would wait
     signed_in.leave()
 
 
