@@ -32,16 +32,23 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[3]
 LIBRARIES = (
-    "aiohttp", "asgiref.sync", "axes.exceptions", "channels.consumer", "channels.routing",
-    "cryptography.hazmat.primitives.serialization", "cryptography.x509", "csp.constants",
-    "dj_database_url", "django.contrib.auth.hashers", "django.contrib.staticfiles.finders",
+    "aiohttp", "aiosmtplib", "asgiref.sync", "axes.exceptions", "channels.generic.websocket",
+    "channels.routing", "channels.security.websocket", "channels.sessions", "cryptography.fernet",
+    "cryptography.hazmat.backends.openssl", "cryptography.hazmat.primitives.serialization",
+    "cryptography.x509", "csp.middleware", "dj_database_url", "django.contrib.admin",
+    "django.contrib.auth.apps", "django.contrib.auth.hashers",
+    "django.contrib.auth.password_validation", "django.contrib.contenttypes.apps",
+    "django.contrib.messages.storage.fallback", "django.contrib.sessions.backends.db",
+    "django.contrib.staticfiles.finders", "django.contrib.staticfiles.storage",
     "django.core.management", "django.core.management.commands.migrate",
     "django.db.backends.postgresql.psycopg_any", "django.db.backends.sqlite3.base",
-    "django.db.models.sql.compiler", "django.shortcuts", "django.test.utils", "django.views.debug",
-    "django_htmx", "kubernetes.aio.client", "kubernetes.aio.config", "kubernetes.client",
+    "django.db.models.sql.compiler", "django.middleware.common", "django.shortcuts",
+    "django.test.utils", "django.views.debug", "django.views.defaults", "django_htmx.middleware",
+    "h11", "kubernetes.aio.client", "kubernetes.aio.config", "kubernetes.client",
     "kubernetes.leaderelection.leaderelection", "msgspec", "prometheus_client", "psycopg_pool",
-    "servestatic", "sqlite3", "uvicorn.main", "uvicorn.protocols.http.httptools_impl",
-    "uvicorn.protocols.websockets.websockets_sansio_impl", "uvloop", "websockets", "yaml",
+    "servestatic", "sqlite3", "uvicorn.lifespan.on", "uvicorn.main",
+    "uvicorn.protocols.http.httptools_impl", "uvicorn.protocols.websockets.websockets_sansio_impl",
+    "uvloop", "websockets", "yaml",
 )  # fmt: skip
 ROOMS = "domain", "wire", "kube", "tracking", "listener", "apiserver", "demo"  # of leases
 STRICT = ["-W", "error::ResourceWarning"]
