@@ -31,7 +31,7 @@ from tests.support.values.change_rows import to_row
 from tests.support.values.changes import a_change
 
 LEASES = 60  # more than a page shows at first
-LONG = 100_000
+LONG = 20_000
 WHOLE = {"lease", "lease_edit"}  # show one Lease, whole
 LONGEST_LINK = 8_000  # what servers and proxies take of a request's first line
 
@@ -103,7 +103,7 @@ def check_page(admin, path: str, query: str) -> None:
     text = answer.content.decode()
     assert answer.status_code in (200, 302, 404, 405, 409, 410), text[:2000]
     assert len(answer.content) < 8_000 * LEASES, f"{len(text):,}"
-    assert not re.search(r"(x|h|p|n|é){600}", text)
+    assert not re.search("[xhpné]{600}", text)
     check_links(admin, path, text)
 
 
