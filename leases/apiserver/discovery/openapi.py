@@ -16,6 +16,7 @@ such as List is not in it; clients are generated from either.
 
 import hashlib
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 from leases.apiserver.codec.go_json import decode_stored, dumps
@@ -364,21 +365,32 @@ def _parameter_v2(parameter: tuple[str, str, str]) -> Value:
 
 
 class OpenApi:
-    """Documents of a server with these resources, as bytes."""
+    """Documents of a server with these resources, as bytes; made when the first is asked for."""
 
     def __init__(self, resources: tuple[Resource, ...]) -> None:
+        self._resources = resources
+        self._binary: dict[str, bytes] = {}
+
+    @cached_property
+    def _documents(self) -> dict[str, bytes]:
+        """Those of version 3, by group and version."""
         versions: dict[str, list[Resource]] = {}
-        for resource in resources:
+        for resource in self._resources:
             root = f"apis/{resource.api_version}" if resource.group else f"api/{resource.version}"
             versions.setdefault(root, []).append(resource)
-        self._documents = {root: dumps(document_v3(found)) for root, found in versions.items()}
+        return {root: dumps(document_v3(found)) for root, found in versions.items()}
+
+    @cached_property
+    def _index(self) -> bytes:
         paths = {
             root: {"serverRelativeURL": f"/openapi/v3/{root}?hash={_hash(document)}"}
             for root, document in self._documents.items()
         }
-        self._index = dumps({"paths": paths})
-        self._v2 = dumps(document_v2(resources))
-        self._binary: dict[str, bytes] = {}
+        return dumps({"paths": paths})
+
+    @cached_property
+    def _v2(self) -> bytes:
+        return dumps(document_v2(self._resources))
 
     async def serve(self, request: Request) -> bool:
         """Answer a path under /openapi/; False when there is no such document."""
