@@ -122,6 +122,19 @@ def incidents(reader: Client) -> Iterator[str]:
         yield f"incidents/{one['id']}/"
 
 
+@pytest.fixture(scope="module")
+def once() -> list[Found]:
+    return []
+
+
+@pytest.fixture
+def found(reader: Client, once: list[Found]) -> Found:
+    """Read for all tests by the first that asks: each tells the same story."""
+    if not once:
+        once.append(collect(reader))
+    return once[0]
+
+
 def collect(reader: Client) -> Found:
     found: Found = defaultdict(dict)
     for path in (*pages(), *incidents(reader)):
@@ -207,8 +220,7 @@ def of_incidents(reader: Client) -> Read:
         yield from told("incidents csv", row)
 
 
-def test_no_incident_counts_what_nobody_watched(reader: Client) -> None:
-    found = collect(reader)
+def test_no_incident_counts_what_nobody_watched(reader: Client, found: Found) -> None:
     worst = {
         key[1]: value
         for key, where in found.items()
@@ -247,8 +259,7 @@ def _moment(text: str) -> datetime:
     return datetime.fromisoformat(text)
 
 
-def test_one_figure_has_one_value_everywhere(reader: Client) -> None:
-    found = collect(reader)
+def test_one_figure_has_one_value_everywhere(found: Found) -> None:
     differ = {key: where for key, where in found.items() if len(set(where.values())) > 1}
     assert differ == {}
     asked = {key for key, where in found.items() if len(where) > 1}
@@ -275,11 +286,12 @@ def test_a_start_counts_the_holder_changes_that_the_process_before_counted(reade
 
 def test_a_term_that_goes_on_counts_the_time_that_was_watched_and_says_what_was_not(
     reader: Client,
+    found: Found,
 ) -> None:
     quiet = "lease:work/quiet-000"
     # 50 minutes less an outage and a restart of five minutes each, and the start; the clock was set
     # 7 s forward.
-    assert set(collect(reader)["held-for", quiet, "now"].values()) == {"39 m 47 s"}
+    assert set(found["held-for", quiet, "now"].values()) == {"39 m 47 s"}
     row = reader.get(f"/c/{CLUSTER}/leases/?q=quiet-000").content.decode()
     assert 'title="Since 22:40:07, 10 m 5 s of it not watched"' in row
     page = " ".join(reader.get(f"/c/{CLUSTER}/leases/work/quiet-000/").content.decode().split())
@@ -289,8 +301,9 @@ def test_a_term_that_goes_on_counts_the_time_that_was_watched_and_says_what_was_
     assert longest[1] == "39 m 47 s"
 
 
-def test_a_term_does_not_count_the_time_in_which_it_was_expired(reader: Client) -> None:
-    found = collect(reader)
+def test_a_term_does_not_count_the_time_in_which_it_was_expired(
+    reader: Client, found: Found
+) -> None:
     # What did not expire was held so much longer as nobody held this one.
     assert set(found["held-for", "lease:work/quiet-000", "now"].values()) == {"39 m 47 s"}
     assert set(found["held-for", "lease:work/recovers", "now"].values()) == {"39 m 8 s"}
@@ -305,9 +318,7 @@ def test_a_term_does_not_count_the_time_in_which_it_was_expired(reader: Client) 
     assert "expired and recovered 1 time" in lane[1]
 
 
-def test_the_figures_are_those_of_the_story(reader: Client) -> None:
-    found = collect(reader)
-
+def test_the_figures_are_those_of_the_story(found: Found) -> None:
     def value(figure: str, name: str) -> str:
         (one,) = set(found[figure, f"lease:work/{name}", SPAN].values())
         return one
