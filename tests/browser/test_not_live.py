@@ -58,8 +58,8 @@ COMB = """() => {
   let most = 0;
   for (let i = 0; i < data.length; i += 4) {
     if (data[i + 3] < 90) continue;
-    const rgb = data.slice(i, i + 3);
-    most = Math.max(most, Math.max(...rgb) - Math.min(...rgb));
+    const [r, g, b] = [data[i], data[i + 1], data[i + 2]];
+    most = Math.max(most, Math.max(r, g, b) - Math.min(r, g, b));
   }
   return most;
 }"""
