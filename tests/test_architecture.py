@@ -12,6 +12,7 @@ import re
 import tokenize
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from statistics import median
@@ -50,15 +51,27 @@ def lines_of(node: ast.AST) -> set[int]:
     return set(range(node.lineno, node.end_lineno + 1))
 
 
-def measured(path: Path) -> tuple[int, int]:
-    """Lines of code (with a token that is no comment, docstring or import), and of imports."""
+@dataclass(frozen=True)
+class Measured:
+    """What the tests ask of a module: each is parsed once, which takes most of their time."""
+
+    code: int  # lines with a token that is no comment, docstring or import
+    imports: int  # lines
+    named: frozenset[Path]  # the modules of this house that it names in its imports
+    functions: dict[str, int]  # lines by name; of two of one name, the longest
+    classes: tuple[str, ...]
+    statements: tuple[type[ast.AST], ...]
+
+
+def measured(path: Path) -> Measured:
     text = path.read_text()
     tree = ast.parse(text)
+    nodes = list(ast.walk(tree))
     imports = [lines_of(one) for one in tree.body if isinstance(one, ast.Import | ast.ImportFrom)]
     documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     docstrings = [
         lines_of(node.body[0])
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, documented) and ast.get_docstring(node, clean=False) is not None
     ]
     code = {
@@ -68,21 +81,31 @@ def measured(path: Path) -> tuple[int, int]:
         for line in range(token.start[0], token.end[0] + 1)
     }
     imported = set().union(*imports)
-    return len(code - imported - set().union(*docstrings)), len(imported)
+    functions: dict[str, int] = {}
+    for node in nodes:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            functions[node.name] = max(functions.get(node.name, 0), len(lines_of(node)))
+    return Measured(
+        code=len(code - imported - set().union(*docstrings)),
+        imports=len(imported),
+        named=frozenset(imported_by(nodes)),
+        functions=functions,
+        classes=tuple(node.name for node in tree.body if isinstance(node, ast.ClassDef)),
+        statements=tuple(type(node) for node in tree.body),
+    )
 
 
 @cache
-def sizes() -> dict[Path, tuple[int, int]]:
+def house() -> dict[Path, Measured]:
     return {path: measured(path) for path in modules()}
 
 
 def with_code() -> dict[Path, int]:
-    return {path: code for path, (code, _) in sizes().items() if code}
+    return {path: one.code for path, one in house().items() if one.code}
 
 
-def imported_by(path: Path) -> Iterator[Path]:
-    """The modules of this house that a module names in its imports."""
-    for node in ast.walk(ast.parse(path.read_text())):
+def imported_by(nodes: list[ast.AST]) -> Iterator[Path]:
+    for node in nodes:
         if isinstance(node, ast.ImportFrom) and node.module:
             base = ROOT / node.module.replace(".", "/")
             for name in node.names:
@@ -95,11 +118,10 @@ def imported_by(path: Path) -> Iterator[Path]:
 def test_modules_and_functions_stay_small():
     assert [path for path, code in with_code().items() if code > MODULE_LINES] == []
     functions = [
-        f"{path.relative_to(ROOT)}: {node.name}"
-        for path in modules()
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        and len(lines_of(node)) > FUNCTION_LINES
+        f"{path.relative_to(ROOT)}: {name}"
+        for path, one in house().items()
+        for name, lines in one.functions.items()
+        if lines > FUNCTION_LINES
     ]
     assert functions == []
 
@@ -109,14 +131,14 @@ def test_the_house_has_few_large_rooms():
     assert len(chapters) <= MODULES
     assert median(chapters.values()) >= MEDIAN_LINES
     assert len({path.parent for path in chapters}) <= FOLDERS
-    imports = sum(imports for _, imports in sizes().values())
+    imports = sum(one.imports for one in house().values())
     assert imports <= IMPORTS_OF_A_LINE * sum(chapters.values())
 
 
 def test_few_modules_serve_one_neighbour_alone():
     importers = defaultdict(set)
-    for path in modules():
-        for other in imported_by(path):
+    for path, one in house().items():
+        for other in one.named:
             importers[other].add(path)
     alone = [
         path
@@ -132,19 +154,16 @@ def test_no_file_is_named_for_everything():
 
 def test_no_two_public_classes_share_a_name():
     found = Counter(
-        node.name
-        for path in modules()
-        for node in ast.parse(path.read_text()).body
-        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+        name for one in house().values() for name in one.classes if not name.startswith("_")
     )
     del found["Command"]  # Django's name of each
     assert [name for name, number in found.items() if number > 1] == []
 
 
 def test_a_packages_init_holds_a_docstring_only():
-    for path in modules():
+    for path, one in house().items():
         if path.name == "__init__.py":
-            assert [type(node) for node in ast.parse(path.read_text()).body] == [ast.Expr], path
+            assert one.statements == (ast.Expr,), path
 
 
 def test_lines_of_templates_stay_short():
