@@ -19,6 +19,7 @@ from django import forms
 from django.http import QueryDict
 
 from dashboard import clock
+from dashboard.lists import typed_times
 from dashboard.lists.url_parameters import BadFilter
 from dashboard.parts.time_range import read_typed_time
 from leases.domain.edit import NOW, term_of, writer_of
@@ -244,10 +245,13 @@ class MomentField(forms.CharField):
                 raise forms.ValidationError(_advice()) from None
         day, minute, second, fraction, zone = shape.groups()
         micros = (fraction or "").ljust(6, "0")[:6]
-        written = f"{day}T{minute}:{second or '00'}.{micros}{(zone or 'Z').upper()}"
+        written = f"{day}T{minute}:{second or '00'}.{micros}"
         try:
-            normal = normal_microtime(written)
-        except ValueError:
+            if zone is None and typed_times.has_zone():
+                moment = typed_times.in_utc_of(datetime.fromisoformat(written))
+                return format_microtime(moment)
+            normal = normal_microtime(f"{written}{(zone or 'Z').upper()}")
+        except (ValueError, OverflowError):
             raise forms.ValidationError(_advice("There is no such moment. ")) from None
         if normal is None:
             raise forms.ValidationError("The API reads this time as none: leave the field empty.")
@@ -255,7 +259,7 @@ class MomentField(forms.CharField):
 
 
 def _advice(reason: str = "") -> str:
-    return f"{reason}Write a time in UTC, such as {EXAMPLE} or 04:30, or the word {NOW}."
+    return f"{reason}Write a time such as {EXAMPLE} or 04:30, or the word {NOW}."
 
 
 LONGEST = 16  # hex digits of a digest
