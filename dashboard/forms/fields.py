@@ -217,6 +217,26 @@ class EndField(forms.CharField):
         return end
 
 
+class ZoneField(forms.ChoiceField):
+    """UTC, the zone of the browser, or one of IANA."""
+
+    def __init__(self, *, help_text: str) -> None:
+        first = [(typed_times.UTC_ZONE, "UTC"), (typed_times.LOCAL, "that of the browser")]
+        named = [(name, name.replace("_", " ")) for name in typed_times.zone_names()[1:]]
+        super().__init__(
+            label="Time zone",
+            choices=[*first, *named],
+            initial=typed_times.UTC_ZONE,
+            required=False,
+            widget=Dropdown(),
+            help_text=help_text,
+            error_messages={"invalid_choice": "There is no zone %(value)s. Choose from the list."},
+        )
+
+    def clean(self, value: Any) -> str:
+        return str(super().clean(value)) or typed_times.UTC_ZONE
+
+
 EXAMPLE = "2026-11-20T12:04:22.204117Z"
 _SHAPE = re.compile(
     r"(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?(Z|z|[+-]\d\d:\d\d)?"
