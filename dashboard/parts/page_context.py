@@ -15,7 +15,7 @@ from dashboard.access.screens import PARAMETER as SCREEN
 from dashboard.board import running_board
 from dashboard.config import VERSION
 from dashboard.lists.responses import REGIONS
-from dashboard.lists.typed_times import COOKIE, UTC_ZONE, is_zone
+from dashboard.lists.typed_times import COOKIE, UTC_ZONE, answer_in, is_zone, zone_of_typed
 from dashboard.parts.page_links import all_clusters_url
 from dashboard.parts.saved_view import unless_away
 from leases.models import Person
@@ -108,7 +108,8 @@ UNSETTLED = -1  # fits no page
 
 
 class ClockStamp:
-    """The page places a part only if the clock jumped as often as the page knows.
+    """The page places a part only if the clock jumped as often as the page knows. Typed times are
+    read in the person's zone.
 
     A part that was drawn while the clock was set may hold moments of both clocks.
     """
@@ -120,7 +121,11 @@ class ClockStamp:
         clock = running_board().clock
         before = _number(clock.followed)
         request.clock_jumps = before  # type: ignore[attr-defined]
-        response = self._get_response(request)
+        zone = zone_of_typed(request)
+        if zone:
+            response = answer_in(zone, request, self._get_response)
+        else:
+            response = self._get_response(request)  # no frame more: see answer_in
         if REGIONS in request.headers:
             drawn_by_one = before == _number(clock.followed)
             response.headers[HEADER] = str(before if drawn_by_one else UNSETTLED)
