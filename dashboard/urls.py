@@ -161,6 +161,7 @@ urlpatterns = [
     path("views/<int:number>/remove/", saved_views.remove_view, name="remove_view"),
     path("people/", people.people, name="people"),
     path("people/<int:number>/", people.person, name="person"),
+    path("account/time-zone/", account.time_zone, name="time_zone"),
     path("account/password/", account.own_password, name="own_password"),
     path("sign-in/", account.SignInView.as_view(), name="sign_in"),
     path("sign-in/link/", account.redeem_link, name="redeem_sign_in_link"),

@@ -58,6 +58,7 @@ class ClusterRequest(HttpRequest):
     cluster: WatchedCluster
     drawn: str  # the stamp of what the view is about to read
     screen: WallLink | None  # whose screen shows this wall
+    link_zone: str  # of the wall link that opened it; "" without one
 
 
 View = Callable[Concatenate[ClusterRequest, str, P], HttpResponseBase]
@@ -203,21 +204,25 @@ def wall_required(view: View[P]) -> Wrapped:
     def guarded(
         request: HttpRequest, cluster: str, *args: P.args, **kwargs: P.kwargs
     ) -> HttpResponseBase:
-        key, link = request.GET.get(PARAMETER), None
+        key, link, zone = request.GET.get(PARAMETER), None, ""
         if key is not None:
-            _set_cluster(request, open_wall(key, cluster))
+            by_key = open_link(key, cluster=cluster)
+            zone = by_key.zone
+            _set_cluster(request, _wall_of(by_key, cluster))
         elif screens.PARAMETER in request.GET:
             try:
                 link = screens.open_screen(request.COOKIES.get(screens.COOKIE), cluster)
             except WallLinkClosed:
                 return redirect("screen")
+            zone = link.zone
             _set_cluster(request, _wall_of(link, cluster))
         else:
             refusal = check_view(request)
             if refusal is not None:
                 return refusal
             _set_cluster(request, find_cluster(cluster))
-        cast("ClusterRequest", request).screen = link
+        about = cast("ClusterRequest", request)
+        about.screen, about.link_zone = link, zone
         with drawing_gate.drawing(running_board().clusters.values()):
             return view(request, cluster, *args, **kwargs)  # type: ignore[arg-type]
 

@@ -48,6 +48,7 @@ def create(
     expires_at: datetime | None = None,
     namespace: str = "",
     kinds: Iterable[str] = (),
+    zone: str = "UTC",
 ) -> tuple[WallLink, str]:
     """Make a link. Returns it with its token, which is stored nowhere."""
     token = new_token()
@@ -57,6 +58,7 @@ def create(
         clusters=list(clusters),
         namespace=namespace,
         kinds=list(kinds),
+        zone=zone,
         created_by=created_by,
         created_at=now,
         expires_at=expires_at,

@@ -24,6 +24,7 @@ class HourBar(msgspec.Struct, frozen=True):
     width: float
     y: float
     height: float
+    since: datetime
     hour: str
     number: int
     label: str
@@ -49,6 +50,7 @@ class HoursChart(msgspec.Struct, frozen=True):
     grid: tuple[tuple[float, str], ...]  # y and number of each line
     fog: tuple[tuple[float, float], ...]  # x and width of the unwatched times
     finding: str
+    near: datetime  # the hour that the finding names
 
 
 def hours_chart(
@@ -77,6 +79,7 @@ def hours_chart(
                 width=round(step * 0.75, 2),
                 y=round(FLOOR - height, 1),
                 height=height,
+                since=hour,
                 hour=f"{hour:%H}:00",
                 number=number,
                 label=f"{hour:%H}:00" if marked and far else "",
@@ -86,7 +89,8 @@ def hours_chart(
             )
         )
     fog = tuple(_fog(span, first, step) for span in blind)
-    return HoursChart(tuple(bars), _grid(most), fog, _finding(bars, what))
+    near = next((bar for bar in bars if bar.highest), bars[-1]).since
+    return HoursChart(tuple(bars), _grid(most), fog, _finding(bars, what), near)
 
 
 def unwatched_hours(blind: Sequence[Span], now: datetime, *, hours: int) -> list[str]:

@@ -48,11 +48,15 @@ _DAY = timedelta(days=1)
 
 
 class Tick(msgspec.Struct, frozen=True):
-    """`label` is "" where there is no room; `strong` marks the beginning of a day."""
+    """`label` is "" where there is no room; `strong` marks the beginning of a day. `of_day`: so do
+    all marks of this axis.
+    """
 
     x: float
     label: str
     strong: bool
+    at: datetime
+    of_day: bool = False
 
 
 def ticks(scale: Scale, *, most: int = 8) -> tuple[Tick, ...]:
@@ -64,7 +68,7 @@ def ticks(scale: Scale, *, most: int = 8) -> tuple[Tick, ...]:
         x = scale.x(moment)
         midnight = moment == moment.replace(hour=0, minute=0, second=0, microsecond=0)
         label = _label(moment, step, midnight=midnight) if x <= _LAST_LABEL else ""
-        found.append(Tick(percent(x), label, midnight and step < _DAY))
+        found.append(Tick(percent(x), label, midnight and step < _DAY, moment, step >= _DAY))
         number += 1
     return tuple(found)
 

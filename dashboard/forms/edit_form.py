@@ -172,7 +172,7 @@ class EditForm(LeaseForm):
         help_text="Empty names nobody. Whoever is named must run, or nobody acts until it expires.",
     )
     acquire_time = fields.MomentField(
-        label="Acquired", help_text=f"UTC, such as {fields.EXAMPLE}, or now."
+        label="Acquired", help_text=f"Such as {fields.EXAMPLE}, or now."
     )
     renew_time = fields.MomentField(label="Renewed", help_text="now: the moment of writing.")
     duration_seconds = fields.DurationField(

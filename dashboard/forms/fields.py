@@ -19,6 +19,7 @@ from django import forms
 from django.http import QueryDict
 
 from dashboard import clock
+from dashboard.lists import typed_times
 from dashboard.lists.url_parameters import BadFilter
 from dashboard.parts.time_range import read_typed_time
 from leases.domain.edit import NOW, term_of, writer_of
@@ -216,6 +217,26 @@ class EndField(forms.CharField):
         return end
 
 
+class ZoneField(forms.ChoiceField):
+    """UTC, the zone of the browser, or one of IANA."""
+
+    def __init__(self, *, help_text: str) -> None:
+        first = [(typed_times.UTC_ZONE, "UTC"), (typed_times.LOCAL, "that of the browser")]
+        named = [(name, name.replace("_", " ")) for name in typed_times.zone_names()[1:]]
+        super().__init__(
+            label="Time zone",
+            choices=[*first, *named],
+            initial=typed_times.UTC_ZONE,
+            required=False,
+            widget=Dropdown(),
+            help_text=help_text,
+            error_messages={"invalid_choice": "There is no zone %(value)s. Choose from the list."},
+        )
+
+    def clean(self, value: Any) -> str:
+        return str(super().clean(value)) or typed_times.UTC_ZONE
+
+
 EXAMPLE = "2026-11-20T12:04:22.204117Z"
 _SHAPE = re.compile(
     r"(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?(Z|z|[+-]\d\d:\d\d)?"
@@ -244,10 +265,13 @@ class MomentField(forms.CharField):
                 raise forms.ValidationError(_advice()) from None
         day, minute, second, fraction, zone = shape.groups()
         micros = (fraction or "").ljust(6, "0")[:6]
-        written = f"{day}T{minute}:{second or '00'}.{micros}{(zone or 'Z').upper()}"
+        written = f"{day}T{minute}:{second or '00'}.{micros}"
         try:
-            normal = normal_microtime(written)
-        except ValueError:
+            if zone is None and typed_times.has_zone():
+                moment = typed_times.in_utc_of(datetime.fromisoformat(written))
+                return format_microtime(moment)
+            normal = normal_microtime(f"{written}{(zone or 'Z').upper()}")
+        except (ValueError, OverflowError):
             raise forms.ValidationError(_advice("There is no such moment. ")) from None
         if normal is None:
             raise forms.ValidationError("The API reads this time as none: leave the field empty.")
@@ -255,7 +279,7 @@ class MomentField(forms.CharField):
 
 
 def _advice(reason: str = "") -> str:
-    return f"{reason}Write a time in UTC, such as {EXAMPLE} or 04:30, or the word {NOW}."
+    return f"{reason}Write a time such as {EXAMPLE} or 04:30, or the word {NOW}."
 
 
 LONGEST = 16  # hex digits of a digest

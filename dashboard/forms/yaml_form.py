@@ -453,7 +453,7 @@ def _wrong_shape(path: tuple[str, ...], value: Any) -> str:
         if not isinstance(value, str):
             return f"{name} is text: put {_short(value)} in quotes."
         if name in edit.TIMES and not _is_moment(value):
-            return f"{name} is a time in UTC, such as {EXAMPLE}; {_short(value)!r} is none."
+            return f"{name} is a time such as {EXAMPLE}; {_short(value)!r} is none."
     elif path[:-1] in [("metadata", part) for part in PAIRS] and not isinstance(value, str):
         return f"{name} is text: put {_short(value)} in quotes."
     return ""

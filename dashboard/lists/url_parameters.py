@@ -10,6 +10,8 @@ from urllib.parse import urlencode
 import msgspec
 from django.http import QueryDict
 
+from dashboard.lists import typed_times
+
 LARGEST_PAGE = 1000
 MAX_PAGE_NUMBER = 10**9
 MAX_TEXT = 1024  # characters of a text that is searched for
@@ -155,7 +157,6 @@ _LENGTH = re.compile(
 )
 _UNITS = {"s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}
 MAX_LENGTH = timedelta(days=366)
-_DAY = timedelta(days=1)
 CLOCKS_DIFFER = timedelta(seconds=5)
 FIRST, LAST = datetime(1970, 1, 1, tzinfo=UTC), datetime(3000, 1, 1, tzinfo=UTC)
 
@@ -172,13 +173,19 @@ def read_length(text: str, name: str) -> timedelta | None:
 
 
 def read_moment(
-    text: str, name: str, latest: datetime | None = None, now: datetime | None = None
+    text: str,
+    name: str,
+    latest: datetime | None = None,
+    now: datetime | None = None,
+    *,
+    ahead: bool = False,
 ) -> datetime | None:
-    """Read a moment; UTC without an offset, None for "". Raises BadFilter, which names `name`.
+    """Read a moment; None for "". Raises BadFilter, which names `name`. Without an offset it is in
+    the person's zone.
 
-    If `latest` is given, a time of day means the last one before it, and a length means so long
-    before `now`, or before `latest`. The years are limited so that any span that a page shows can
-    be added.
+    If `latest` is given, a time of day means the last one before it, or the next one if it is to
+    come, and a length means so long before `now`, or before `latest`. The years are limited so that
+    any span that a page shows can be added.
     """
     text = text.strip()
     if not text:
@@ -186,11 +193,13 @@ def read_moment(
     if latest is not None and (length := read_length(text, name)) is not None:
         return (now or latest) - length
     if latest is not None and _TIME_OF_DAY.fullmatch(text):
-        return _last_time_of_day(text, name, latest)
+        return typed_times.meant(name, text, _time_of_day(text, name, latest, ahead=ahead))
     try:
         # In a URL a plus sign is a blank: +02:00 arrives as " 02:00".
         moment = datetime.fromisoformat(text.replace(" 0", "+0") if "T" in text else text)
-        moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+        if moment.tzinfo is None:
+            moment = typed_times.meant(name, text, typed_times.in_utc_of(moment))
+        moment = moment.astimezone(UTC)
     except (ValueError, OverflowError) as error:
         also = "" if latest is None else ", 03:12 or 90 min"
         raise BadFilter(
@@ -211,13 +220,13 @@ def _is_dateless(text: str) -> bool:
     return is_time_of_day(text) or _LENGTH.fullmatch(text.strip()) is not None
 
 
-def _last_time_of_day(text: str, name: str, latest: datetime) -> datetime:
+def _time_of_day(text: str, name: str, latest: datetime, *, ahead: bool) -> datetime:
     padded = text if text[2] == ":" else f"0{text}"
     try:
-        moment = datetime.fromisoformat(f"{latest:%Y-%m-%d}T{padded}").replace(tzinfo=UTC)
+        typed = datetime.fromisoformat(f"{latest:%Y-%m-%d}T{padded}")
     except ValueError as error:
         raise BadFilter(f"{name} cannot be {quoted(text)}: use a time such as 03:12:40.") from error
-    return moment - _DAY if moment > latest else moment
+    return typed_times.at_time_of_day(typed, latest, ahead=ahead)
 
 
 def passed(at: datetime, now: datetime) -> datetime:
@@ -304,6 +313,8 @@ class UrlState:
             elif until <= since:
                 found["until"] = now
         state = cls(**usual | found)
+        for field, parameter in cls.PARAMETERS.items():
+            typed_times.renamed(parameter.name, found[field])
         state.check()
         return state
 
@@ -317,7 +328,9 @@ class UrlState:
         typed = self._typed_end(query)
         is_early = _is_dateless(typed) and getattr(self, "until", None) == now
         said = "is still to come" if is_time_of_day(typed) else "is not over yet"
-        return f"{typed} {said}: this ends now." if is_early else ""
+        sentence = f"{typed} {said}: this ends now." if is_early else ""
+        typed_times.note(sentence)
+        return sentence
 
     def check(self) -> None:
         """Raises BadFilter if the values do not fit each other."""

@@ -1,6 +1,8 @@
-"""Sign in by password or one-time link, and choose or change the own password."""
+"""Sign in by password or one-time link; choose or change the own password, and the time zone."""
 
 from __future__ import annotations
+
+from typing import cast
 
 from django.contrib import messages
 from django.contrib.auth import login, update_session_auth_hash
@@ -8,17 +10,24 @@ from django.contrib.auth.forms import AuthenticationForm, PasswordChangeForm, Se
 from django.contrib.auth.models import User
 from django.contrib.auth.views import LoginView, redirect_to_login
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from dashboard import clock
 from dashboard.access.accounts import keep_own_pages, note_origin
+from dashboard.access.guards import person_required
 from dashboard.access.security_log import SecurityEvent, full_address, record
 from dashboard.access.sign_in_limits import remember_browser
 from dashboard.access.sign_in_links import LinkError, find_user, redeem
+from dashboard.forms.admin_form import PlainForm
+from dashboard.forms.fields import ZoneField
+from dashboard.lists.url_parameters import for_input
+from dashboard.parts.page_context import zone_of
+from leases.models import Person
 
 TEMPLATE = "registration/sign_in.html"
 
@@ -98,3 +107,26 @@ def _save(request: HttpRequest, form: SetPasswordForm[User]) -> HttpResponse:
     record(SecurityEvent.PASSWORD_CHANGED, who=user.get_username(), address=address)
     messages.success(request, "Your password is saved. All other browsers were signed out.")
     return redirect("home")
+
+
+class ZoneForm(PlainForm):
+    zone = ZoneField(help_text="In which you read times, and type them. Links keep their moment.")
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+@person_required("Time zones")
+def time_zone(request: HttpRequest) -> HttpResponse:
+    """Choose the zone in which pages show times, and go back to the page of `next`."""
+    posted = request.method == "POST"
+    form = ZoneForm(request.POST if posted else None, initial={"zone": zone_of(request)})
+    if posted and form.is_valid():
+        person = cast("User", request.user)
+        chosen = {"zone": form.cleaned_data["zone"]}
+        Person.objects.update_or_create(user_id=person.pk, defaults=chosen)
+        back = request.POST.get("next", "")
+        safe = url_has_allowed_host_and_scheme(back, {request.get_host()}, request.is_secure())
+        return HttpResponseRedirect(back if safe else reverse("home"))
+    back = request.POST.get("next") or request.GET.get("next", "")
+    context = {"form": form, "next": for_input(back)}
+    return render(request, "people/time_zone.html", context, status=400 if posted else 200)

@@ -36,7 +36,7 @@ from dashboard.lists.url_parameters import (
     typed,
 )
 from dashboard.parts.across import OfLabels, values_of_labels
-from dashboard.parts.formatting import counted, thousands, when
+from dashboard.parts.formatting import counted, thousands, utc, when
 from dashboard.parts.incident_line import css_of, incident_line, said_cause
 from dashboard.parts.key_figures import (
     Counts,
@@ -192,6 +192,7 @@ class CellView(msgspec.Struct, frozen=True, kw_only=True):
     sentence_url: str = ""
     note: str = ""
     icon: str = ""
+    near: str = ""  # a moment near to the times in the sentence
 
 
 class StripFigure(msgspec.Struct, frozen=True):
@@ -286,6 +287,7 @@ def _worst(row: FleetRow) -> dict[str, str]:
         told = (said_cause(first), f"since {line.moment}", line.care)
         return {
             "sentence": line.sentence,
+            "near": utc(first.began),
             "sentence_url": line.url,
             "note": "; ".join(filter(None, told)),
             "icon": line.cause.icon,

@@ -18,7 +18,7 @@ from dashboard.access.roles import WALL_LINKS
 from dashboard.access.security_log import SecurityEvent
 from dashboard.board import running_board
 from dashboard.forms.admin_form import PlainForm, Some
-from dashboard.forms.fields import EndField, TextLine
+from dashboard.forms.fields import EndField, TextLine, ZoneField
 from dashboard.forms.make_and_revoke import MadeByPeople, name_field
 from dashboard.parts.lease_controls import says
 from dashboard.parts.lease_filter import LeaseFilter
@@ -47,6 +47,7 @@ class WallLinkForm(PlainForm):
         help_text="What a screen shows that a code opens. Empty: all.",
     )
     kinds = Some([(one.value, one.value) for one in Kind], label="Kinds of Leases")
+    zone = ZoneField(help_text="In which its screens show times.")
     days = EndField(
         label="Ends",
         required=False,
@@ -88,6 +89,7 @@ class WallLinks(MadeByPeople[WallLink, WallLinkForm]):
             expires_at=form.cleaned_data["days"],
             namespace=form.cleaned_data["namespace"],
             kinds=form.cleaned_data["kinds"],
+            zone=form.cleaned_data["zone"],
         )
         urls = {
             cluster: self.request.build_absolute_uri(links.path_of(token, cluster=cluster))

@@ -278,6 +278,7 @@ class IncidentBand(msgspec.Struct, frozen=True):
     width: float
     url: str
     says: str
+    since: datetime
 
 
 def incidents_between(cluster: str, since: datetime, until: datetime) -> list[Incident]:
@@ -329,12 +330,13 @@ def _band(cluster: str, band: Band[Incident], now: datetime) -> IncidentBand:
         span = f"{when(band.since, now)} to {when(band.until, now)}"
         says = f"{counted(len(band.found), 'incident')}, {span}: {_sentences(band.found)}"
         url = incidents_url(cluster, first.began, band.found[-1].began)
-        return IncidentBand(band.x, band.width, url, says)
+        return IncidentBand(band.x, band.width, url, says, band.since)
     length = age(((first.ended or now) - first.began).total_seconds())
     on = "going on for" if first.ended is None else "for"
     says = f"{said_cause(first)}, from {when(first.began, now)} {on} {length}: "
     says += visible(first.sentence)
-    return IncidentBand(band.x, band.width, incident_url(cluster, first.id), says)
+    url = incident_url(cluster, first.id)
+    return IncidentBand(band.x, band.width, url, says, band.since)
 
 
 def _sentences(found: Sequence[Incident]) -> str:

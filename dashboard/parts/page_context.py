@@ -1,10 +1,12 @@
 """The context of every page, and the stamp of what its parts were drawn from."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from django.http import HttpRequest, HttpResponseBase
 from django.urls import reverse
+from django.utils.functional import SimpleLazyObject
 
 from dashboard import clock
 from dashboard.access.links import PARAMETER
@@ -13,7 +15,10 @@ from dashboard.access.screens import PARAMETER as SCREEN
 from dashboard.board import running_board
 from dashboard.config import VERSION
 from dashboard.lists.responses import REGIONS
+from dashboard.lists.typed_times import COOKIE, UTC_ZONE, answer_in, is_zone, zone_of_typed
 from dashboard.parts.page_links import all_clusters_url
+from dashboard.parts.saved_view import unless_away
+from leases.models import Person
 
 THEMES = ("light", "dark")
 MAX_LINK = 4000  # characters that a link repeats of the page's own URL
@@ -37,6 +42,7 @@ def page(request: HttpRequest) -> dict[str, Any]:
         "theme": theme if theme in THEMES else "",
         "clock_jumps": getattr(request, "clock_jumps", 0),
         "drawn": getattr(request, "drawn", ""),
+        "zone": SimpleLazyObject(partial(zone_of, request)),
         "server_time": clock.now(),
         "here": here if len(here) < MAX_LINK else request.path,
         "version": VERSION,
@@ -55,6 +61,18 @@ def page(request: HttpRequest) -> dict[str, Any]:
         context["live_url"] = f"/c/{cluster.name}/live/page/{query}"
         context["wall_url"] = reverse("wall", args=[cluster.name])
     return context
+
+
+def zone_of(request: HttpRequest) -> str:
+    """The zone in which the page shows its times: of the wall link that opened it, or the person's.
+    `static/js/zone.js` knows it also while the database does not answer.
+    """
+    user, of_link = getattr(request, "user", None), getattr(request, "link_zone", "")
+    if of_link or user is None or not user.is_authenticated:
+        return of_link or UTC_ZONE
+    chosen = Person.objects.filter(user=user.pk).values_list("zone", flat=True)
+    found = unless_away(chosen.first, request.COOKIES.get(COOKIE)) or UTC_ZONE
+    return found if is_zone(found) else UTC_ZONE
 
 
 # Pages of one cluster that are there for all of them too.
@@ -90,7 +108,8 @@ UNSETTLED = -1  # fits no page
 
 
 class ClockStamp:
-    """The page places a part only if the clock jumped as often as the page knows.
+    """The page places a part only if the clock jumped as often as the page knows. Typed times are
+    read in the person's zone.
 
     A part that was drawn while the clock was set may hold moments of both clocks.
     """
@@ -102,7 +121,11 @@ class ClockStamp:
         clock = running_board().clock
         before = _number(clock.followed)
         request.clock_jumps = before  # type: ignore[attr-defined]
-        response = self._get_response(request)
+        zone = zone_of_typed(request)
+        if zone:
+            response = answer_in(zone, request, self._get_response)
+        else:
+            response = self._get_response(request)  # no frame more: see answer_in
         if REGIONS in request.headers:
             drawn_by_one = before == _number(clock.followed)
             response.headers[HEADER] = str(before if drawn_by_one else UNSETTLED)

@@ -155,16 +155,17 @@ def views_called(user: Any, words: Iterable[str], most: int) -> list[SavedView]:
     wanted = visible_to(user)
     for word in words:
         wanted = wanted.filter(name__icontains=word)
-    return _unless_away(lambda: list(wanted[:most]), [])
+    return unless_away(lambda: list(wanted[:most]), [])
 
 
 def start_of(user: Any) -> SavedView | None:
     """What the person starts with; nothing while the database does not answer."""
     chosen = Person.objects.filter(user=user.pk).values("start")
-    return _unless_away(lambda: visible_to(user).filter(pk__in=chosen).first(), None)
+    return unless_away(lambda: visible_to(user).filter(pk__in=chosen).first(), None)
 
 
-def _unless_away(read: Callable[[], T], otherwise: T) -> T:
+def unless_away(read: Callable[[], T], otherwise: T) -> T:
+    """What it reads, or something else while the database does not answer."""
     if reach.error:
         return otherwise
     try:

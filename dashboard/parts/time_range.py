@@ -14,7 +14,6 @@ from dashboard.lists.url_parameters import (
     BadFilter,
     ListFilter,
     Parameter,
-    is_time_of_day,
     number,
     one_of,
     passed,
@@ -29,16 +28,13 @@ DAY = timedelta(days=1)
 
 
 def read_typed_time(text: str, name: str, now: datetime, *, ahead: bool = False) -> datetime | None:
-    """Read a time as people type it: `04:30`, `3:12`, `1 h`, `for 90 min`, or a moment in UTC.
+    """Read a time as people type it: `04:30`, `3:12`, `1 h`, `for 90 min`, or a moment.
 
     `ahead`: it is to come (a mute, an expiry), else it has passed. None for "". Raises BadFilter.
     """
     if ahead and (length := read_length(text, name)) is not None:
         return now + length
-    moment = read_moment(text, name, now)
-    if moment is not None and ahead and moment <= now and is_time_of_day(text):
-        return moment + DAY
-    return moment
+    return read_moment(text, name, now, ahead=ahead)
 
 
 RANGES = {

@@ -92,6 +92,13 @@ def stacked(moment: str) -> SafeString:
 
 
 @register.filter
+def mark(tick: Any) -> SafeString:
+    """Attributes of an axis' label, by which `static/js/zone_marks.js` knows its moment."""
+    html = ' data-step="day"' if tick.of_day else ""
+    return format_html('data-t="{}"{}', formatting.utc(tick.at), SafeString(html))
+
+
+@register.filter
 def epoch(moment: datetime) -> float:
     return moment.timestamp()
 

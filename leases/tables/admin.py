@@ -17,6 +17,7 @@ class WallLink(models.Model):
     # What its screens show of each cluster; empty is all. No limit of what the link may read.
     namespace = models.CharField(max_length=63, default="")
     kinds = models.JSONField(default=list)
+    zone = models.CharField(max_length=64, default="UTC")  # as of a Person
     created_by = models.CharField(max_length=150, default="")
     created_at = models.DateTimeField()
     expires_at = models.DateTimeField(null=True)
@@ -125,6 +126,8 @@ class Person(models.Model):
     last_seen_at = models.DateTimeField(null=True)  # to the minute
     # What `/` and signing in lead to.
     start = models.ForeignKey(SavedView, null=True, on_delete=models.SET_NULL, related_name="+")
+    # In which pages show times: UTC, "local" for that of the browser, or a name of IANA.
+    zone = models.CharField(max_length=64, default="UTC")
 
     class Meta:
         default_permissions = ()

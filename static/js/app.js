@@ -8,6 +8,7 @@ import "leaseboard/cut_names";
 import "leaseboard/lane_labels";
 import "leaseboard/pager";
 import "leaseboard/unsent";
+import { keepZone } from "leaseboard/exact_times";
 import { scan } from "leaseboard/clock";
 import { startLive } from "leaseboard/live";
 import { showConnection } from "leaseboard/connection";
@@ -20,6 +21,7 @@ function enable(within) {
 
 enable(document);
 scan();
+keepZone();
 startPause();
 const url = document.body.dataset.liveUrl;
 const live = url && startLive(url, showConnection);

@@ -2,6 +2,7 @@
 import { now, scan } from "leaseboard/clock";
 import { crossOut, isCrossedOut } from "leaseboard/deleted_rows";
 import { say } from "leaseboard/say";
+import { rewrite } from "leaseboard/zone";
 
 const ATTRIBUTES = { row: "data-key", tile: "data-tile", lease: "data-lease", now: "data-now" };
 let places = new Map(); // "part key" -> the elements that show it, as of `shown`
@@ -45,6 +46,7 @@ function replace(old, html, key) {
   const template = document.createElement("template");
   template.innerHTML = html;
   const fresh = template.content.firstElementChild;
+  rewrite(fresh);
   const phase = phaseOf(fresh);
   if (phase && phase !== phaseOf(old)) say(`${key} is ${phase}`);
   const focused = old.contains(document.activeElement) && document.activeElement.getAttribute("href");

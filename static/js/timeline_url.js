@@ -1,5 +1,7 @@
 // Keeps the playhead in the URL and in every link to the same instant.
 import { momentOf } from "leaseboard/stretch";
+import { ZONE } from "leaseboard/zone_choice";
+import { typedOf } from "leaseboard/zones";
 
 let awaited = ""; // the URL of the only answer that may be drawn
 
@@ -19,7 +21,7 @@ export function setAt(board, t, rows) {
   for (const link of board.querySelectorAll("a[data-at-link]")) link.href = withAt(link.href, at);
   for (const field of board.querySelectorAll("[data-at-field]")) field.value = at;
   const input = board.querySelector("[data-at-input]");
-  if (input !== document.activeElement) input.value = at.replace("T", " ").replace("Z", "");
+  if (input !== document.activeElement) input.value = typedOf(ZONE, t * 1000);
   const ids = rows.filter((row) => row.many).flatMap(({ cell, dot }) => [cell.id, dot.id]);
   if (!ids.length) return;
   const selectOOB = ids.map((id) => `#${CSS.escape(id)}`).join();

@@ -1,4 +1,5 @@
 // Runs the wall's clock and ticker, and shows NOT LIVE where nobody can miss it.
+import "leaseboard/exact_times";
 import { moment } from "leaseboard/age";
 import { correct, freeze, now, scan } from "leaseboard/clock";
 import { loosen, tighten } from "leaseboard/cut_names";

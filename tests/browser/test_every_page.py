@@ -81,6 +81,7 @@ PAGES = {name: f"c/embedded/{path}" for name, path in OF_CLUSTER.items()} | {
     "people": "people/",
     "person": "people/1/",
     "own_password": "account/password/",
+    "time_zone": "account/time-zone/",
     "revoke_wall_link": "wall-links/1/revoke/",
     "screen": "wall/",
     "security_log": "security-log/",

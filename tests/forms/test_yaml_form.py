@@ -30,7 +30,7 @@ def test_a_line_that_is_wrong_in_one_form_is_marked_in_no_other():
         ),
         ("leaseTransitions: 1.5", "leaseTransitions is a whole number, such as 15; '1.5' is none."),
         ("holderIdentity: 7", "holderIdentity is text: put 7 in quotes."),
-        ("renewTime: noon", "renewTime is a time in UTC, such as 2026-"),
+        ("renewTime: noon", "renewTime is a time such as 2026-"),
     ],
 )
 def test_a_value_of_the_wrong_type_is_one_sentence_at_its_line(line, said):

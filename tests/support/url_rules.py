@@ -87,6 +87,7 @@ RULES = {
     "remove_view": Rule(READERS, POST, tokens=frozenset()),
     "people": Rule(ADMINS, FORM),
     "person": Rule(ADMINS, FORM),
+    "time_zone": Rule(READERS, FORM, tokens=frozenset()),
     "own_password": Rule(frozenset({"guest", "operator", "admin"}), FORM, frozenset()),
     "wall_links": Rule(ADMINS, FORM),
     "revoke_wall_link": Rule(ADMINS, FORM),

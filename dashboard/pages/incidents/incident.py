@@ -188,7 +188,8 @@ def _facts(one: Incident, affected: Sequence[AffectedLease], as_of: datetime) ->
     said = [f"{number:,} {KIND_WORDS[kind][number > 1]}" for kind, number in kinds.most_common()]
     return {
         "began": when(one.began, one.began),
-        "began_day": f"{day(one.began)}, UTC",
+        "began_day": day(one.began),
+        "ended_at": one.ended,
         "length": elapsed(one.began, one.ended or as_of).length,
         "ended": f"at {when(one.ended, one.began)}" if one.ended else "",
         "gap": worst_gap(one) or ("none seen" if one.ended else "not over"),

@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from dashboard.pages.search.names import BEGINS, BEGINS_WORD, BESIDE, EXACT, INSIDE, ClusterNames
 from dashboard.parts.cause_words import CAUSE_ICONS, CAUSE_WORDS
-from dashboard.parts.formatting import capitalized, shortened, when
+from dashboard.parts.formatting import capitalized, shortened, utc, when
 from dashboard.parts.holdings import heartbeat_of, host_of
 from dashboard.parts.incident_line import MAX_SENTENCE, incident_url, visible
 from dashboard.parts.lease_row import UNKNOWN, lease_url, state_of
@@ -45,6 +45,7 @@ class FoundLine(msgspec.Struct, frozen=True, kw_only=True):
     phase: str = ""
     icon: str = ""
     rank: int = INSIDE
+    near: str = ""  # a moment near to the times in the label
     whole: bool = False
 
     @property
@@ -203,6 +204,7 @@ def incident_found(cluster: str, incident: BriefIncident, now: datetime, rank: i
         cluster=cluster,
         icon=CAUSE_ICONS[incident.cause],
         rank=rank,
+        near=utc(incident.began),
     )
 
 

@@ -38,8 +38,10 @@ MAIL = {
 WEBHOOK = {"name": "hook", "url": "https://example.com/", "secret": "x", "group_seconds": "0"}
 QUIET = {"cluster": "a", "lease": "web/x", "since": "", "until": "", "reason": "an upgrade"}
 HALL = {"name": "hall", "clusters": "a", "days": "7", "namespace": "prod", "kinds": "lock"}
+HALL |= {"zone": "UTC"}
 CASES = [
     ("/wall-links/", "/wall-links/", HALL),
+    ("/account/time-zone/", "", {"zone": "Europe/Berlin", "next": "/audit/"}),
     ("/wall/", "/wall/", {"code": "ACDE 3467"}),
     ("/tokens/", "", {"name": "ci", "role": "operator", "days": "7"}),
     ("/badges/", "", {"name": "wiki", "cluster": "a", "lease": "kube-system/scheduler"}),

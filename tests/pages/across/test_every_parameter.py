@@ -111,6 +111,7 @@ READS = {
     "people": {"page"},
     "person": set(),
     "own_password": set(),
+    "time_zone": {"next"},
     "revoke_wall_link": set(),
     "badges": set(),
     "clusters": {"format", "q", "page", "limit"},

@@ -281,7 +281,7 @@ def test_a_muted_lease_says_so_and_offers_to_unmute(browser, store, operator):
     browser.post("/notifications/quiet/", given)
     assert "Mute its notifications" not in text_of(browser.get(page))
     said = " ".join(text_of(operator.get(page)).split())
-    assert "Muted until somebody ends it, by ada: an upgrade" in said
+    assert "Muted until somebody ends it, by ada: <span data-verbatim>an upgrade" in said
     assert "Unmute" not in text_of(operator.get(page))
     assert "Unmute" in text_of(browser.get(page))
     end = f"/notifications/quiet/{QuietTime.objects.get().pk}/end/"

@@ -1,0 +1,1 @@
+"""Tests of the zone in which a page shows times."""
