@@ -57,6 +57,7 @@ class ClusterRequest(HttpRequest):
     htmx: HtmxDetails
     cluster: WatchedCluster
     drawn: str  # the stamp of what the view is about to read
+    link: WallLink | None  # that opens this wall
     screen: WallLink | None  # whose screen shows this wall
 
 
@@ -80,14 +81,31 @@ def find_cluster(name: str) -> WatchedCluster:
     return clusters[name]
 
 
-def open_wall(key: str, name: str) -> WatchedCluster:
-    """The cluster whose wall this key opens; else a sentence that names no other cluster."""
-    return _wall_of(open_link(key, cluster=name), name)
+def _open_wall(request: HttpRequest, wall: str) -> HttpResponseBase | None:
+    """Find the wall link that opens it, or else see that a person asks who may read. None: it is
+    open. A screen that has lost its right is led to where it types a code.
+    """
+    about, key = cast("ClusterRequest", request), request.GET.get(PARAMETER)
+    about.link = about.screen = None
+    if key is not None:
+        about.link = open_link(key, cluster=wall)
+    elif screens.PARAMETER in request.GET:
+        try:
+            about.screen = screens.open_screen(request.COOKIES.get(screens.COOKIE), wall)
+        except WallLinkClosed:
+            return redirect("screen")
+        about.link = about.screen
+    else:
+        return check_view(request)
+    running_board().link_use.note(about.link.pk)
+    return None
 
 
-def _wall_of(link: WallLink, name: str) -> WatchedCluster:
+def _wall_of(request: HttpRequest, name: str) -> WatchedCluster:
+    """The cluster; else a sentence that names no other one to a wall link."""
+    if cast("ClusterRequest", request).link is None:
+        return find_cluster(name)
     running = running_board()
-    running.link_use.note(link.pk)
     if name not in running.clusters:
         raise Http404("Leaseboard does not watch this cluster any more. Ask an admin.")
     return running.clusters[name]
@@ -194,31 +212,31 @@ def viewer_required(view: View[P]) -> Wrapped:
 
 
 def wall_required(view: View[P]) -> Wrapped:
-    """For users with the right to read, and for anybody with a wall link that still opens.
-
-    A screen that has lost its right is led to where it types a code.
-    """
+    """For users with the right to read, and for anybody with a wall link that still opens."""
 
     @wraps(view)
     def guarded(
         request: HttpRequest, cluster: str, *args: P.args, **kwargs: P.kwargs
     ) -> HttpResponseBase:
-        key, link = request.GET.get(PARAMETER), None
-        if key is not None:
-            _set_cluster(request, open_wall(key, cluster))
-        elif screens.PARAMETER in request.GET:
-            try:
-                link = screens.open_screen(request.COOKIES.get(screens.COOKIE), cluster)
-            except WallLinkClosed:
-                return redirect("screen")
-            _set_cluster(request, _wall_of(link, cluster))
-        else:
-            refusal = check_view(request)
-            if refusal is not None:
-                return refusal
-            _set_cluster(request, find_cluster(cluster))
-        cast("ClusterRequest", request).screen = link
+        refusal = _open_wall(request, cluster)
+        if refusal is not None:
+            return refusal
+        _set_cluster(request, _wall_of(request, cluster))
         with drawing_gate.drawing(running_board().clusters.values()):
             return view(request, cluster, *args, **kwargs)  # type: ignore[arg-type]
+
+    return guarded
+
+
+def fleet_wall_required(view: Callable[[ClusterRequest], HttpResponseBase]) -> Wrapped:
+    """As `wall_required`, for the wall of several clusters."""
+
+    @wraps(view)
+    def guarded(request: HttpRequest) -> HttpResponseBase:
+        refusal = _open_wall(request, "")
+        if refusal is not None:
+            return refusal
+        with drawing_gate.drawing(running_board().clusters.values()):
+            return view(cast("ClusterRequest", request))
 
     return guarded

@@ -48,6 +48,7 @@ def create(
     expires_at: datetime | None = None,
     namespace: str = "",
     kinds: Iterable[str] = (),
+    fleet: bool = False,
 ) -> tuple[WallLink, str]:
     """Make a link. Returns it with its token, which is stored nowhere."""
     token = new_token()
@@ -57,6 +58,7 @@ def create(
         clusters=list(clusters),
         namespace=namespace,
         kinds=list(kinds),
+        fleet=fleet,
         created_by=created_by,
         created_at=now,
         expires_at=expires_at,
@@ -65,7 +67,15 @@ def create(
 
 
 def path_of(token: str, *, cluster: str) -> str:
-    return f"{reverse('wall', args=[cluster])}?{urlencode({PARAMETER: token})}"
+    return f"{wall_path(cluster)}?{urlencode({PARAMETER: token})}"
+
+
+def wall_path(cluster: str) -> str:
+    return reverse("wall", args=[cluster]) if cluster else reverse("fleet_wall")
+
+
+def right_of(link: WallLink, cluster: str) -> WallRight:
+    return WallRight(link.pk, cluster, () if cluster else tuple(link.clusters))
 
 
 def find(token: str) -> WallLink | None:
@@ -82,7 +92,7 @@ def why_closed(link: WallLink | None, *, cluster: str, now: datetime) -> str | N
         return f"This wall link was revoked {_when(link.revoked_at, now)}. {ASK}"
     if link.expires_at is not None and link.expires_at <= now:
         return f"This wall link ended {_when(link.expires_at, now)}. {ASK}"
-    if cluster not in link.clusters:
+    if cluster not in link.walls:
         return OTHER_CLUSTER
     return None
 
@@ -97,13 +107,13 @@ def know_links() -> None:
     """Know every link that opens walls, before a database that stops is asked for one."""
     now = clock.now()
     for link in WallLink.objects.order_by("-pk")[:MAX_AT_START]:
-        for cluster in link.clusters:
+        for cluster in link.walls:
             if link.digest and why_closed(link, cluster=cluster, now=now) is None:
                 _know(link, link.digest, cluster)
 
 
 def _know(link: WallLink, digest: str, cluster: str) -> None:
-    KNOWN.note(("wall", digest, cluster), WallRight(link.pk, cluster), link, link.expires_at)
+    KNOWN.note(("wall", digest, cluster), right_of(link, cluster), link, link.expires_at)
 
 
 def _open(token: str, cluster: str) -> WallLink:

@@ -17,7 +17,7 @@ from dashboard.access import screens
 from dashboard.access.api_tokens import TokenPerson, TokenRefused, bearer_of, note_use, open_token
 from dashboard.access.api_tokens import why_closed as why_closed_token
 from dashboard.access.known_rights import ReadOnlyPerson, Right, TokenRight, UserRight, WallRight
-from dashboard.access.links import PARAMETER, WallLinkClosed, open_link, why_closed
+from dashboard.access.links import PARAMETER, WallLinkClosed, open_link, right_of, why_closed
 from dashboard.access.proxy import BY_PROXY
 from dashboard.access.roles import VIEW
 from leases.models import ApiToken, WallLink
@@ -67,9 +67,9 @@ def right_of_socket(scope: Mapping[str, Any], cluster: str) -> Right:
         return right_of_user(scope["user"], scope.get("session"))
     try:
         if keys:
-            return WallRight(open_link(keys[-1], cluster=cluster).pk, cluster)
+            return right_of(open_link(keys[-1], cluster=cluster), cluster)
         cookie = scope.get("cookies", {}).get(screens.COOKIE)
-        return WallRight(screens.open_screen(cookie, cluster).pk, cluster)
+        return right_of(screens.open_screen(cookie, cluster), cluster)
     except WallLinkClosed as error:
         raise AccessRefused(str(error)) from error
 

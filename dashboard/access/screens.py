@@ -13,12 +13,11 @@ from urllib.parse import urlencode
 
 from django.conf import settings
 from django.http import HttpResponseBase
-from django.urls import reverse
 
 from dashboard import clock
 from dashboard.access.kept_secrets import digest_of, digest_of_code, new_token
-from dashboard.access.known_rights import KNOWN, WallRight, ask
-from dashboard.access.links import MAX_AT_START, WallLinkClosed, why_closed
+from dashboard.access.known_rights import KNOWN, ask
+from dashboard.access.links import MAX_AT_START, WallLinkClosed, right_of, wall_path, why_closed
 from leases.models import WallLink, WallScreen
 
 ALPHABET = "ACDEFGHJKMNPQRTVWXY34679"  # nothing that looks like another on a screen far away
@@ -55,7 +54,7 @@ def redeem(typed: str, now: datetime) -> tuple[WallLink, str] | None:
 
 
 def is_open(link: WallLink, now: datetime) -> bool:
-    return any(why_closed(link, cluster=one, now=now) is None for one in link.clusters)
+    return any(why_closed(link, cluster=one, now=now) is None for one in link.walls)
 
 
 def open_screen(token: str | None, cluster: str | None = None) -> WallLink:
@@ -71,11 +70,11 @@ def _open(digest: str, cluster: str | None) -> WallLink:
     if found is None:
         raise WallLinkClosed(NO_SCREEN)
     link = found.link
-    opened = cluster if cluster is not None else next(iter(link.clusters), "")
+    opened = cluster if cluster is not None else next(iter(link.walls), "")
     reason = why_closed(link, cluster=opened, now=clock.now())
     if reason is not None:
         raise WallLinkClosed(reason)
-    KNOWN.note(("screen", digest, cluster), WallRight(link.pk, opened), link, link.expires_at)
+    KNOWN.note(("screen", digest, cluster), right_of(link, opened), link, link.expires_at)
     return link
 
 
@@ -85,7 +84,7 @@ def know_screens() -> None:
     now = clock.now()
     for screen in redeemed[:MAX_AT_START]:
         if screen.digest and is_open(screen.link, now):
-            for cluster in (None, *screen.link.clusters):
+            for cluster in (None, *screen.link.walls):
                 _open(screen.digest, cluster)
 
 
@@ -107,4 +106,4 @@ def path_of(cluster: str, link: WallLink) -> str:
         *([("namespace", link.namespace)] if link.namespace else []),
         *(("kind", kind) for kind in link.kinds),
     ]
-    return f"{reverse('wall', args=[cluster])}?{urlencode(list(shown))}"
+    return f"{wall_path(cluster)}?{urlencode(list(shown))}"

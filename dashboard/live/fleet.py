@@ -10,11 +10,14 @@ from typing import Any
 from django.utils.html import format_html
 
 from dashboard import clock
+from dashboard.config import VERSION
 from dashboard.feed import ClusterFeed, Failed, log_failure
 from dashboard.live.messages import Show
 from dashboard.live.page_reader import HEARTBEAT
 from dashboard.live.shared_drawings import ClusterMenu, MenuReader
 from dashboard.pages.fleet import drawings_of, ids_of
+from dashboard.pages.fleet_wall import WallRow, wall_parts, wall_row
+from dashboard.parts.fleet_row import fleet_row
 from leases.domain.watched_times import ConnectionState
 from leases.worker_threads import WorkerThreads
 
@@ -23,6 +26,7 @@ SPACING = 1.0  # seconds between two drawings of one cluster
 EVERY = 10.0  # seconds after which a cluster is drawn though nothing moved: sums of time grow
 FIRST_MOVES = [0.0]  # of a clock that was never set
 Stamp = tuple[object, ...]
+Drawn = dict[str, tuple[int, str]]  # by id: number of the drawing, and HTML
 
 _threads = WorkerThreads("fleet", 1)
 
@@ -45,7 +49,9 @@ class FleetHub:
         self.failed: Failed = log_failure
         self.problem: Callable[[], str | None] = lambda: None
         self.awake = asyncio.Event()  # while a page is open
-        self.drawn: dict[str, tuple[int, str]] = {}  # by id: number of the drawing, and HTML
+        self.drawn: Drawn = {}
+        self.walls: dict[tuple[str, ...], Drawn] = {}  # by the clusters that they show; () is all
+        self._rows: dict[str, WallRow] = {}  # while a wall is open
         self._numbers = count(1)
         self._known: dict[str, tuple[Stamp, float]] = {}
 
@@ -55,6 +61,8 @@ class FleetHub:
         return FIRST_MOVES if feed is None else feed.clock_moves
 
     def join(self, page: "FleetReader") -> None:
+        if not any((other.wall is None) is (page.wall is None) for other in self.pages):
+            self._known.clear()  # nothing was drawn in its form
         self.pages.add(page)
         self.awake.set()
 
@@ -65,7 +73,7 @@ class FleetHub:
             await self.tick(clock.now())
             if not self.pages:
                 self.awake.clear()
-                self.drawn, self._known = {}, {}
+                self.drawn, self.walls, self._rows, self._known = {}, {}, {}, {}
             await asyncio.sleep(TICK)
 
     async def tick(self, now: datetime) -> None:
@@ -73,15 +81,39 @@ class FleetHub:
         self.menu.look(now)
         due = {name: feed for name, feed in self.feeds.items() if self._is_due(name, feed, now)}
         found = await _threads.run(self._draw, due, now) if due else {}
+        await self._draw_walls(moved=bool(due) or self._known.keys() != self.feeds.keys())
         for name in self._known.keys() - self.feeds.keys():
             del self._known[name]
             gone = format_html('<p class="muted">{} is watched no longer.</p>', name)
             found |= dict.fromkeys(ids_of(name), str.__str__(gone))
-        for place, html in found.items():
-            if self.drawn.get(place, (0, ""))[1] != html:
-                self.drawn[place] = (next(self._numbers), html)
+        self._number(self.drawn, found)
         for page in self.pages:
             page.wake.set()
+
+    async def _draw_walls(self, *, moved: bool) -> None:
+        wanted = {page.wall for page in self.pages if page.wall is not None}
+        self.walls = {clusters: self.walls.get(clusters, {}) for clusters in wanted}
+        for clusters, drawn in self.walls.items():
+            if moved or not drawn:
+                some = [
+                    row
+                    for name, row in self._rows.items()
+                    if name in self.feeds and (not clusters or name in clusters)
+                ]
+                self._number(drawn, await _threads.run(self._draw_wall, some))
+
+    def _draw_wall(self, rows: Sequence[WallRow]) -> dict[str, str]:
+        try:
+            return wall_parts(rows)
+        except Exception as error:
+            self.failed("wall", error)
+            return {}
+
+    def _number(self, drawn: Drawn, found: Mapping[str, str]) -> None:
+        """Keep what differs under a new number."""
+        for place, html in found.items():
+            if drawn.get(place, (0, ""))[1] != html:
+                drawn[place] = (next(self._numbers), html)
 
     def _is_due(self, name: str, feed: ClusterFeed, now: datetime) -> bool:
         """Whether to draw it now; notes that it is drawn."""
@@ -95,19 +127,26 @@ class FleetHub:
     def _draw(self, due: Mapping[str, ClusterFeed], now: datetime) -> dict[str, str]:
         """Runs in a thread. A cluster that cannot be drawn stays as it was; the others go on."""
         found: dict[str, str] = {}
+        walls = {page.wall is not None for page in tuple(self.pages)}
         for feed in due.values():
             try:
-                found |= drawings_of(feed, now)
+                row = fleet_row(feed, now)
+                if True in walls:
+                    self._rows[row.cluster] = wall_row(row)
+                if False in walls:
+                    found |= drawings_of(row)
             except Exception as error:
                 self.failed("strips", error)
         return found
 
 
 class FleetReader:
-    """What one page of all clusters still lacks, without its socket."""
+    """What one page of all clusters still lacks, without its socket. `wall` are the clusters
+    of a wall.
+    """
 
-    def __init__(self, hub: FleetHub) -> None:
-        self._hub = hub
+    def __init__(self, hub: FleetHub, wall: tuple[str, ...] | None = None) -> None:
+        self._hub, self.wall = hub, wall
         self._menu = MenuReader(hub.menu)
         self._sent: dict[str, int] = {}
         self._names = frozenset(hub.feeds)  # the page was drawn with, but for the last moment
@@ -119,7 +158,7 @@ class FleetReader:
     def show(self, wanted: Show) -> None:
         """The page is there: all of it is sent once as it is now."""
         self._sent, self._answers_show = {}, True
-        self._menu.wanted = wanted.clusters
+        self._menu.wanted = wanted.clusters and self.wall is None
         if self._jumps is None:
             drawn = len(self._hub.clock_moves) - 1
             self._jumps = drawn if wanted.jumps is None else wanted.jumps
@@ -133,7 +172,7 @@ class FleetReader:
         if self._names != (names := frozenset(self._hub.feeds)):
             self._names, frame["list"] = names, True
         if self._answers_show:
-            self._answers_show, frame["shown"] = False, True
+            self._answers_show, frame["shown"], frame["version"] = False, True, VERSION
         frame = {name: value for name, value in frame.items() if value}
         moment = time.monotonic()
         if not frame and self._spoke_at is not None and moment - self._spoke_at < HEARTBEAT:
@@ -142,12 +181,11 @@ class FleetReader:
         return self._moved() | frame | self._state(now)
 
     def _regions(self) -> dict[str, str]:
+        drawn = self._hub.drawn if self.wall is None else self._hub.walls.get(self.wall, {})
         fresh = {
-            name: html
-            for name, (number, html) in self._hub.drawn.items()
-            if self._sent.get(name) != number
+            name: html for name, (number, html) in drawn.items() if self._sent.get(name) != number
         }
-        self._sent |= {name: self._hub.drawn[name][0] for name in fresh}
+        self._sent |= {name: drawn[name][0] for name in fresh}
         return fresh
 
     def _moved(self) -> dict[str, Any]:
@@ -168,6 +206,7 @@ class FleetReader:
             "as_of": moment,
             "detail": "",
             "behind_seconds": None,
-            "problem": self._hub.problem() or "",
+            # Its sentences name clusters: not to a wall of others.
+            "problem": "" if self.wall else self._hub.problem() or "",
         }
         return {"now": moment, "seq": 0, "connection": connection}

@@ -4,6 +4,7 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.cache import never_cache
 
 from dashboard import clock
@@ -35,12 +36,18 @@ def screen(request: HttpRequest) -> HttpResponseBase:
         link = screens.open_screen(token)
     except WallLinkClosed as error:
         return _ask(request, 403, closed=str(error))
+    if link.fleet:
+        return _lead(token, screens.path_of("", link))
     feeds = running_board().feeds
     its_own = [feeds[one] for one in link.clusters if one in feeds]
     cluster = next_cluster(its_own, request.GET.get("after", ""), clock.now())
     if cluster is None:
         return _ask(request, 403, closed=UNWATCHED)
-    answer = redirect(screens.path_of(cluster, link))
+    return _lead(token, screens.path_of(cluster, link))
+
+
+def _lead(token: str, wall: str) -> HttpResponse:
+    answer = redirect(wall)
     screens.keep_cookie(answer, token)
     return answer
 
@@ -62,9 +69,7 @@ def _redeem(request: HttpRequest) -> HttpResponse:
         return _ask(request, 422, wrong=WRONG)
     link, token = redeemed
     _record(request, SecurityEvent.SCREEN_OPENED, about=f"wall link {link.name}")
-    answer = redirect("screen")
-    screens.keep_cookie(answer, token)
-    return answer
+    return _lead(token, reverse("screen"))
 
 
 def _record(request: HttpRequest, event: SecurityEvent, **said: str) -> None:

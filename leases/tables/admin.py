@@ -14,8 +14,10 @@ class WallLink(models.Model):
     # Null: from a version without random links. Such a link opens nothing.
     digest = models.CharField(max_length=64, null=True, unique=True)  # noqa: DJ001
     clusters = models.JSONField(default=list)  # names of clusters
+    # One wall of all of them together. Without names these are all clusters, whenever added.
+    fleet = models.BooleanField(default=False)
     # What its screens show of each cluster; empty is all. No limit of what the link may read.
-    namespace = models.CharField(max_length=63, default="")
+    namespace = models.CharField(max_length=1024, default="")  # several have commas between them
     kinds = models.JSONField(default=list)
     created_by = models.CharField(max_length=150, default="")
     created_at = models.DateTimeField()
@@ -32,6 +34,11 @@ class WallLink(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def walls(self) -> list[str]:
+        """The clusters whose walls it opens; "" is the wall of all of them together."""
+        return [""] if self.fleet else list(self.clusters)
 
 
 class WallScreen(models.Model):

@@ -22,6 +22,7 @@ from tests.support.board import KEY, a_lease, board, fill, member  # noqa: F401
 from tests.support.communicator import Socket
 
 NOW = datetime(2026, 11, 20, 3, 12, 40, tzinfo=UTC)
+STRIPS_OF_WALL = {"fleet-1", "fleet-2"}
 STRIPS = {"strip-a", "cell-a", "strip-b", "cell-b"}
 
 
@@ -41,16 +42,25 @@ def hub(publisher: Publisher, monkeypatch) -> FleetHub:
     return publisher.fleet
 
 
-def open_page(hub: FleetHub, **said) -> FleetReader:
-    page = FleetReader(hub)
+def open_page(hub: FleetHub, wall: tuple[str, ...] | None = None, **said) -> FleetReader:
+    page = FleetReader(hub, wall)
     hub.join(page)
     page.show(Show(jumps=0, clusters=True, **said))
     return page
 
 
-def lose_holder(publisher: Publisher, name: str) -> None:
-    lease = a_lease(holder=None, version="200", now=NOW)
-    publisher.publish(publisher.hubs[name].store.apply(Applied(lease), NOW))
+def held_now(publisher: Publisher) -> datetime:
+    """The moment at which every Lease is held."""
+    now = datetime.now(UTC)
+    for hub in publisher.hubs.values():
+        publisher.publish(hub.store.apply(Applied(a_lease(version="150", now=now)), now))
+        hub.store.connection = Connection(state=ConnectionState.LIVE, since=now, heard_at=now)
+    return now
+
+
+def lose_holder(publisher: Publisher, name: str, now: datetime = NOW) -> None:
+    lease = a_lease(holder=None, version="200", now=now)
+    publisher.publish(publisher.hubs[name].store.apply(Applied(lease), now))
 
 
 async def test_a_page_gets_all_once_and_then_what_differs(publisher, hub):
@@ -98,9 +108,7 @@ async def test_what_moved_is_drawn_once_for_all_pages_and_not_too_often(
 ):
     drawn = []
     real = fleet.drawings_of
-    monkeypatch.setattr(
-        fleet, "drawings_of", lambda feed, now: drawn.append(feed.store.cluster) or real(feed, now)
-    )
+    monkeypatch.setattr(fleet, "drawings_of", lambda row: drawn.append(row.cluster) or real(row))
     for _ in range(3):
         open_page(hub)
     await hub.tick(NOW)
@@ -117,13 +125,52 @@ async def test_what_moved_is_drawn_once_for_all_pages_and_not_too_often(
     assert sorted(drawn[3:]) == ["a", "b"], "sums of time grow though nothing moves"
 
 
+async def test_a_wall_of_all_shows_the_worst_first_and_gets_what_moved(publisher, hub):
+    now = held_now(publisher)
+    desk = open_page(hub)
+    await hub.tick(now)
+    desk.frame(now)
+    wall = open_page(hub, wall=())
+    await hub.tick(now)
+    first = wall.frame(now)
+    assert set(first["regions"]) == {*STRIPS_OF_WALL, "fleet-counts", "fleet-rest", "fleet-sums"}
+    assert first["version"]
+    assert "clusters" not in first, "a wall has no menu"
+    assert desk.frame(now) is None, "what a wall shows is drawn for walls alone"
+    await hub.tick(now)
+    assert wall.frame(now) is None
+    lose_holder(publisher, "b", now)
+    await hub.tick(now)
+    moved = wall.frame(now)["regions"]
+    assert set(moved) == {"fleet-1", "fleet-2", "fleet-counts", "fleet-sums"}
+    assert 'data-cluster="b"' in moved["fleet-1"]
+    assert "2 clusters, 1 quiet" in moved["fleet-sums"]
+
+
+async def test_a_wall_of_some_clusters_hears_of_no_others(publisher, hub):
+    now = held_now(publisher)
+    hub.problem = lambda: "History of a is not reachable."
+    wall, same, other = (open_page(hub, wall=names) for names in (("b",), ("b",), ("a",)))
+    await hub.tick(now)
+    frame = wall.frame(now)
+    assert "1 cluster, 1 quiet" in frame["regions"]["fleet-sums"]
+    assert not any('data-cluster="a"' in html for html in frame["regions"].values())
+    assert frame["connection"]["problem"] == ""
+    assert same.frame(now)["regions"] == frame["regions"]
+    other.frame(now)
+    lose_holder(publisher, "b", now)
+    await hub.tick(now)
+    assert other.frame(now) is None
+    assert "fleet-1" in wall.frame(now)["regions"]
+
+
 async def test_a_cluster_that_cannot_be_drawn_stops_no_other(publisher, hub, monkeypatch):
     real, failed = fleet.drawings_of, []
 
-    def draw(feed, now):
-        if feed.store.cluster == "a":
+    def draw(row):
+        if row.cluster == "a":
             raise KeyError
-        return real(feed, now)
+        return real(row)
 
     monkeypatch.setattr(fleet, "drawings_of", draw)
     hub.failed = lambda part, _error: failed.append(part)

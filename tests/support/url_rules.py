@@ -51,6 +51,7 @@ RULES = {
     "history": Rule(READERS),
     "stretch": Rule(READERS),
     "wall": Rule(READERS | {"wall", "screen"}),
+    "fleet_wall": Rule(READERS),
     "search": Rule(READERS),
     "search_all": Rule(READERS),
     "timeline_all": Rule(READERS),

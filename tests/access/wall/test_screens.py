@@ -87,6 +87,19 @@ def test_a_screen_without_scripts_turns_by_reloading(board):
     assert browser.get("/wall/?after=a")["Location"] == "/c/b/wall/?screen=1"
 
 
+def test_a_screen_of_all_clusters_stays_at_their_wall(board):
+    one, _ = link("noc", "a", fleet=True)
+    browser = a_screen(one)
+    there = browser.get("/wall/")["Location"]
+    assert there == "/wall/fleet/?screen=1"
+    page = browser.get(there).content.decode()
+    assert 'data-screen="/wall/"' in page
+    assert "data-turn" not in page
+    assert browser.get(WALL)["Location"] == "/wall/"
+    links.revoke(one.pk, now=timezone.now())
+    assert browser.get(there)["Location"] == "/wall/"
+
+
 def test_under_https_the_cookie_is_secure_and_each_visit_keeps_it(board, settings):
     settings.SESSION_COOKIE_SECURE = True
     browser = a_screen(link()[0])
@@ -192,7 +205,12 @@ async def test_a_screen_s_socket_is_a_wall_s_and_ends_with_the_link(board):
     fill(board.clusters["a"].store, a_lease())
     one, _ = await sync_to_async(link)()
     browser = await sync_to_async(a_screen)(one)
-    for path in ("/c/a/live/page/", "/c/b/live/page/?screen=1", "/c/a/live/changes/?screen=1"):
+    for path in (
+        "/live/fleet/?screen=1",
+        "/c/a/live/page/",
+        "/c/b/live/page/?screen=1",
+        "/c/a/live/changes/?screen=1",
+    ):
         closed = knocking(browser, path)
         await closed.connect()
         assert (await closed.receive_output())["code"] == 4403, path
