@@ -17,7 +17,7 @@ from django_htmx.middleware import HtmxDetails
 from dashboard.access import screens
 from dashboard.access.api_tokens import NO_TOKEN, TokenPerson, challenge, is_program
 from dashboard.access.drawing_gate import drawing_gate
-from dashboard.access.links import PARAMETER, WallLinkClosed, open_link
+from dashboard.access.links import PARAMETER, WallLinkClosed, open_link, right_of
 from dashboard.access.roles import EDIT, VIEW
 from dashboard.board import running_board
 
@@ -89,15 +89,16 @@ def _open_wall(request: HttpRequest, wall: str) -> HttpResponseBase | None:
     about.link = about.screen = None
     if key is not None:
         about.link = open_link(key, cluster=wall)
+        running_board().link_use.note(right_of(about.link, wall))
     elif screens.PARAMETER in request.GET:
         try:
-            about.screen = screens.open_screen(request.COOKIES.get(screens.COOKIE), wall)
+            screen = screens.open_screen(request.COOKIES.get(screens.COOKIE), wall)
         except WallLinkClosed:
             return redirect("screen")
-        about.link = about.screen
+        about.link = about.screen = screen.link
+        running_board().link_use.note(right_of(screen.link, wall, screen.pk))
     else:
         return check_view(request)
-    running_board().link_use.note(about.link.pk)
     return None
 
 

@@ -42,6 +42,7 @@ class WallRight(msgspec.Struct, frozen=True):
     link_id: int
     cluster: str
     clusters: tuple[str, ...] = ()  # of the wall of several; none are all
+    screen_id: int | None = None  # None: the link itself opened it
 
 
 class TokenRight(msgspec.Struct, frozen=True):

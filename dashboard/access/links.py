@@ -25,7 +25,7 @@ from dashboard import clock
 from dashboard.access.kept_secrets import digest_of, is_token_of, new_token
 from dashboard.access.known_rights import KNOWN, WallRight, ask
 from leases.history.database import turn
-from leases.models import Person, WallLink
+from leases.models import Person, WallLink, WallScreen
 
 PARAMETER = "key"
 MAX_AT_START = 500  # links that a process knows before they were used
@@ -74,8 +74,8 @@ def wall_path(cluster: str) -> str:
     return reverse("wall", args=[cluster]) if cluster else reverse("fleet_wall")
 
 
-def right_of(link: WallLink, cluster: str) -> WallRight:
-    return WallRight(link.pk, cluster, () if cluster else tuple(link.clusters))
+def right_of(link: WallLink, cluster: str, screen_id: int | None = None) -> WallRight:
+    return WallRight(link.pk, cluster, () if cluster else tuple(link.clusters), screen_id)
 
 
 def find(token: str) -> WallLink | None:
@@ -242,20 +242,20 @@ WRITE_SECONDS = 60.0
 
 
 class LinkUse:
-    """The links that were used since the last write."""
+    """The links and screens that were used since the last write."""
 
     def __init__(
         self,
         in_thread: Callable[[Callable[[], int]], Awaitable[int]],
-        open_now: Callable[[], Collection[int]],
+        open_now: Callable[[], Collection[WallRight]],
     ) -> None:
         self._in_thread = in_thread
         self._open_now = open_now
-        self._used: set[int] = set()
+        self._used: set[WallRight] = set()
 
-    def note(self, link_id: int) -> None:
-        """Somebody opened a wall by this link. Any thread may call this."""
-        self._used.add(link_id)
+    def note(self, right: WallRight) -> None:
+        """Somebody opened a wall by this right. Any thread may call this."""
+        self._used.add(right)
 
     async def run(self) -> None:
         """Write again and again, until cancelled."""
@@ -281,6 +281,10 @@ class LinkUse:
             logger.info("When wall links were used cannot be written just now: %s", error)
 
 
-def _write(used: Collection[int], seen: Collection[int], now: datetime) -> int:
+def _write(used: Collection[WallRight], seen: Collection[int], now: datetime) -> int:
     write_seen(seen, now)
-    return WallLink.objects.filter(pk__in=used).update(last_used_at=now)
+    screens = {right.screen_id for right in used if right.screen_id is not None}
+    if screens:
+        WallScreen.objects.filter(pk__in=screens).update(last_seen_at=now)
+    links = {right.link_id for right in used}
+    return WallLink.objects.filter(pk__in=links).update(last_used_at=now)

@@ -145,7 +145,7 @@ class BoardConsumer(AsyncWebsocketConsumer, Generic[Hub]):
             return False
         self.open.callback(running.publisher.sockets.give_back, self.right)
         if isinstance(self.right, WallRight):
-            running.link_use.note(self.right.link_id)
+            running.link_use.note(self.right)
         self.join(hub)
         self.open.callback(self.leave)
         hub.ends.add(self._end)

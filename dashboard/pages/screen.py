@@ -33,7 +33,7 @@ def screen(request: HttpRequest) -> HttpResponseBase:
     if token is None:
         return _ask(request)
     try:
-        link = screens.open_screen(token)
+        link = screens.open_screen(token).link
     except WallLinkClosed as error:
         return _ask(request, 403, closed=str(error))
     if link.fleet:
@@ -59,7 +59,10 @@ def _ask(request: HttpRequest, status: int = 200, **said: Any) -> HttpResponse:
 def _redeem(request: HttpRequest) -> HttpResponse:
     typed = request.POST.get("code", "")[:100]
     try:
-        redeemed = try_code(address_of(request), lambda: screens.redeem(typed, clock.now()))
+        address = full_address(request.META.get("REMOTE_ADDR"))
+        redeemed = try_code(
+            address_of(request), lambda: screens.redeem(typed, clock.now(), address)
+        )
     except TooManyCodes as error:
         answer = _ask(request, 429, slowed=str(error))
         answer["Retry-After"] = str(error.seconds)

@@ -4,18 +4,19 @@ from collections.abc import Iterable
 from typing import Any
 
 from django import forms
+from django.contrib import messages
 from django.db.models import Count, Q
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
-from django.shortcuts import render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_POST
+from django.views.decorators.http import require_POST, require_safe
 
 from dashboard import clock
 from dashboard.access import links, screens
 from dashboard.access.guards import right_required
 from dashboard.access.roles import WALL_LINKS
-from dashboard.access.security_log import SecurityEvent
+from dashboard.access.security_log import SecurityEvent, record_by
 from dashboard.board import running_board
 from dashboard.forms.admin_form import Names, PlainForm, Some
 from dashboard.forms.fields import EndField
@@ -23,7 +24,7 @@ from dashboard.forms.make_and_revoke import MadeByPeople, name_field
 from dashboard.parts.lease_controls import says
 from dashboard.parts.lease_filter import LeaseFilter
 from leases.domain.kind import Kind
-from leases.models import WallLink
+from leases.models import WallLink, WallScreen
 
 CHOOSE = "Choose a cluster: a wall link opens those that it names alone."
 WHOLE = "A wall of all clusters counts whole clusters: leave namespaces and kinds empty."
@@ -172,3 +173,33 @@ wall_links, revoke_wall_link = WallLinks.views()
 @WallLinks.guard
 def screen_code(request: HttpRequest, number: int) -> HttpResponseBase:
     return WallLinks(request).make_code(number)
+
+
+@never_cache
+@require_safe
+@WallLinks.guard
+def wall_screens(request: HttpRequest, number: int) -> HttpResponseBase:
+    """The screens on which a code of this link was typed, the last seen first."""
+    link = get_object_or_404(WallLink, pk=number)
+    rows = link.screens.exclude(digest=None).order_by("-last_seen_at", "-pk")
+    open_by = screens.is_open(link, clock.now())
+    return render(request, "wall_links/screens.html", {"link": link, "rows": rows, "open": open_by})
+
+
+@never_cache
+@require_POST
+@WallLinks.guard
+def revoke_screen(request: HttpRequest, number: int) -> HttpResponseBase:
+    """End one screen alone: its cookie opens nothing any more."""
+    screen = (
+        WallScreen.objects.exclude(digest=None).filter(pk=number).select_related("link").first()
+    )
+    if screen is None:
+        messages.info(request, "This screen has ended already.")
+        return redirect("wall_links")
+    screen.delete()
+    running_board().rights.look_now()
+    about = f"screen {number} of wall link {screen.link.name}"
+    record_by(request, SecurityEvent.SCREEN_REVOKED, about)
+    messages.success(request, "The screen opens nothing any more; the others of its link stay.")
+    return redirect("wall_screens", screen.link.pk)

@@ -53,6 +53,8 @@ class WallScreen(models.Model):
     # Null: nobody has typed the code yet.
     digest = models.CharField(max_length=64, null=True, unique=True)  # noqa: DJ001
     redeemed_at = models.DateTimeField(null=True)
+    address = models.CharField(max_length=64, default="")  # from which it was; "" is unknown
+    last_seen_at = models.DateTimeField(null=True)  # to the minute
 
     class Meta:
         default_permissions = ()

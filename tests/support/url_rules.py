@@ -93,6 +93,8 @@ RULES = {
     "revoke_wall_link": Rule(ADMINS, FORM),
     "screen": Rule(ALL, FORM),
     "screen_code": Rule(ADMINS, POST),
+    "wall_screens": Rule(ADMINS),
+    "revoke_screen": Rule(ADMINS, POST),
     "notifications": Rule(ADMINS),
     "new_receiver": Rule(ADMINS, FORM),
     "receiver": Rule(ADMINS, FORM),
