@@ -57,6 +57,7 @@ class ClusterRequest(HttpRequest):
     htmx: HtmxDetails
     cluster: WatchedCluster
     drawn: str  # the stamp of what the view is about to read
+    spans: bool  # whether its page shows several clusters and hears of them
     link: WallLink | None  # that opens this wall
     screen: WallLink | None  # whose screen shows this wall
 

@@ -31,7 +31,7 @@ from dashboard.access.known_rights import Right, WallRight, user_of
 from dashboard.access.proxy import ProxyRefused, user_by_proxy
 from dashboard.access.rights import AccessRefused, right_of_socket
 from dashboard.board import Board, running_board
-from dashboard.live.fleet import FleetHub, FleetReader
+from dashboard.live.fleet import NEWS, FleetHub, FleetReader, NewsReader
 from dashboard.live.messages import BadShow, Show, read_show
 from dashboard.live.page_reader import PageReader
 from dashboard.live.publisher import TOO_MANY, ClusterHub, FeedReader, Publisher
@@ -291,12 +291,17 @@ class FleetConsumer(BoardConsumer[FleetHub]):
     def find_hub(self, cluster: str) -> FleetHub:
         return _live_board().publisher.fleet
 
+    reader: FleetReader
+
     def join(self, hub: FleetHub) -> None:
         self.hub = hub
         asked = QueryDict(self.scope["query_string"])
         wall = self.right.clusters if isinstance(self.right, WallRight) else ()
         of_wall = isinstance(self.right, WallRight) or WALL in asked
-        self.reader = FleetReader(hub, wall if of_wall else None)
+        if NEWS in asked and not of_wall:
+            self.reader = NewsReader(hub)
+        else:
+            self.reader = FleetReader(hub, wall if of_wall else None)
         hub.join(self.reader)
 
     def leave(self) -> None:

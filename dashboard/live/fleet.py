@@ -5,18 +5,20 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from itertools import count
-from typing import Any
+from typing import Any, Self
 
+import msgspec
 from django.utils.html import format_html
 
 from dashboard import clock
 from dashboard.config import VERSION
-from dashboard.feed import ClusterFeed, Failed, log_failure
+from dashboard.feed import PROCESS, ClusterFeed, Failed, log_failure
 from dashboard.live.messages import Show
 from dashboard.live.page_reader import HEARTBEAT
 from dashboard.live.shared_drawings import ClusterMenu, MenuReader
 from dashboard.pages.fleet import drawings_of, ids_of
 from dashboard.pages.fleet_wall import WallRow, wall_parts, wall_row
+from dashboard.parts.across import chosen_by
 from dashboard.parts.fleet_row import fleet_row
 from leases.domain.watched_times import ConnectionState
 from leases.worker_threads import WorkerThreads
@@ -26,6 +28,7 @@ SPACING = 1.0  # seconds between two drawings of one cluster
 EVERY = 10.0  # seconds after which a cluster is drawn though nothing moved: sums of time grow
 FIRST_MOVES = [0.0]  # of a clock that was never set
 Stamp = tuple[object, ...]
+NEWS = "news"  # in the address of the socket of a page that lists what happens in clusters
 Drawn = dict[str, tuple[int, str]]  # by id: number of the drawing, and HTML
 
 _threads = WorkerThreads("fleet", 1)
@@ -43,6 +46,7 @@ class FleetHub:
 
     def __init__(self, feeds: Mapping[str, ClusterFeed], menu: ClusterMenu) -> None:
         self.feeds, self.menu = feeds, menu
+        self.names = frozenset(feeds)
         self.pages: set[FleetReader] = set()
         self.turn = asyncio.Lock()
         self.ends: set[Callable[[str], None]] = set()
@@ -60,8 +64,22 @@ class FleetHub:
         feed = next(iter(self.feeds.values()), None)
         return FIRST_MOVES if feed is None else feed.clock_moves
 
+    def look_names(self) -> frozenset[str]:
+        """The names of the clusters: the same object while they are the same."""
+        names = frozenset(self.feeds)
+        if names != self.names:
+            self.names = names
+        return self.names
+
+    def notice(self, cluster: str, lost: bool) -> None:
+        """Something happened there; `lost`: in part nobody says what."""
+        for page in self.pages:
+            page.notice(cluster, lost=lost)
+
     def join(self, page: "FleetReader") -> None:
-        if not any((other.wall is None) is (page.wall is None) for other in self.pages):
+        if page.draws and not any(
+            other.draws and (other.wall is None) is (page.wall is None) for other in self.pages
+        ):
             self._known.clear()  # nothing was drawn in its form
         self.pages.add(page)
         self.awake.set()
@@ -78,8 +96,11 @@ class FleetHub:
 
     async def tick(self, now: datetime) -> None:
         """Draw the clusters that are due, and wake the pages."""
+        self.look_names()
         self.menu.look(now)
-        due = {name: feed for name, feed in self.feeds.items() if self._is_due(name, feed, now)}
+        due = {}
+        if any(page.draws for page in self.pages):
+            due = {name: feed for name, feed in self.feeds.items() if self._is_due(name, feed, now)}
         found = await _threads.run(self._draw, due, now) if due else {}
         await self._draw_walls(moved=bool(due) or self._known.keys() != self.feeds.keys())
         for name in self._known.keys() - self.feeds.keys():
@@ -127,7 +148,7 @@ class FleetHub:
     def _draw(self, due: Mapping[str, ClusterFeed], now: datetime) -> dict[str, str]:
         """Runs in a thread. A cluster that cannot be drawn stays as it was; the others go on."""
         found: dict[str, str] = {}
-        walls = {page.wall is not None for page in tuple(self.pages)}
+        walls = {page.wall is not None for page in tuple(self.pages) if page.draws}
         for feed in due.values():
             try:
                 row = fleet_row(feed, now)
@@ -145,11 +166,13 @@ class FleetReader:
     of a wall.
     """
 
+    draws = True  # whether it shows clusters
+
     def __init__(self, hub: FleetHub, wall: tuple[str, ...] | None = None) -> None:
         self._hub, self.wall = hub, wall
         self._menu = MenuReader(hub.menu)
         self._sent: dict[str, int] = {}
-        self._names = frozenset(hub.feeds)  # the page was drawn with, but for the last moment
+        self._names = hub.look_names()  # the page was drawn with, but for the last moment
         self._jumps: int | None = None
         self._spoke_at: float | None = None
         self._answers_show = False
@@ -168,9 +191,7 @@ class FleetReader:
         """What the page lacks; None when it lacks nothing and has heard from us lately."""
         if self._jumps is None:  # not before the page said by which clock it was drawn
             return None
-        frame: dict[str, Any] = {"regions": self._regions(), "clusters": self._menu.news()}
-        if self._names != (names := frozenset(self._hub.feeds)):
-            self._names, frame["list"] = names, True
+        frame = self._news() | {"clusters": self._menu.news()}
         if self._answers_show:
             self._answers_show, frame["shown"], frame["version"] = False, True, VERSION
         frame = {name: value for name, value in frame.items() if value}
@@ -179,6 +200,15 @@ class FleetReader:
             return None
         self._spoke_at = moment
         return self._moved() | frame | self._state(now)
+
+    def notice(self, cluster: str, *, lost: bool) -> None:
+        """Something happened there: for pages that draw no cluster."""
+
+    def _news(self) -> dict[str, Any]:
+        news: dict[str, Any] = {"regions": self._regions()}
+        if self._names is not self._hub.names:
+            self._names, news["list"] = self._hub.names, True
+        return news
 
     def _regions(self) -> dict[str, str]:
         drawn = self._hub.drawn if self.wall is None else self._hub.walls.get(self.wall, {})
@@ -210,3 +240,86 @@ class FleetReader:
             "problem": "" if self.wall else self._hub.problem() or "",
         }
         return {"now": moment, "seq": 0, "connection": connection}
+
+
+class HeardOf(msgspec.Struct):
+    """What a page knows of a cluster: its numbers of changes and incidents, and its connection."""
+
+    seq: int
+    turn: int
+    state: ConnectionState
+
+    @classmethod
+    def now(cls, feed: ClusterFeed) -> Self:
+        return cls(feed.seq, feed.incident_turn, feed.store.connection.state)
+
+
+class NewsReader(FleetReader):
+    """What happened in the clusters of one page that lists changes or incidents of several.
+
+    Costs nothing while nothing happens in them, however many they are.
+    """
+
+    draws = False
+
+    def __init__(self, hub: FleetHub) -> None:
+        super().__init__(hub)
+        self._query: str | None = None
+        self._heard: dict[str, HeardOf] = {}
+        self._touched: set[str] = set()
+        self._refetch = self._counts = False
+
+    def show(self, wanted: Show) -> None:
+        """Go on from the moment of the page's drawing, and from what it was told since."""
+        super().show(wanted)
+        self._query, self._counts = wanted.query, wanted.feed is not None
+        before, self._heard = self._heard, {}
+        for name in self._chosen():
+            feed = self._hub.feeds[name]
+            heard = HeardOf.now(feed)
+            self._touched.add(name)
+            if wanted.drawn is not None and (move := feed.moves.first_since(wanted.drawn)):
+                heard.seq, heard.turn = move.seq, move.turn
+            if (known := before.get(name)) is not None:
+                heard.seq, heard.turn = max(heard.seq, known.seq), max(heard.turn, known.turn)
+            elif wanted.drawn is not None:
+                self._refetch |= not feed.moves.reaches(wanted.drawn)
+            self._heard[name] = heard
+
+    def _chosen(self) -> frozenset[str]:
+        return chosen_by(self._query).intersection(self._hub.feeds)
+
+    def notice(self, cluster: str, *, lost: bool) -> None:
+        if cluster in self._heard:
+            self._refetch |= lost
+            self._touched.add(cluster)
+            self.wake.set()
+
+    def _news(self) -> dict[str, Any]:
+        touched, self._touched = self._touched, set()
+        news, changes = dict.fromkeys(("incidents", "recount"), False), 0
+        if self._names is not (names := self._hub.names):
+            self._names, news["recount"] = names, True
+            some = self._chosen()
+            self._heard = {
+                name: self._heard.get(name) or HeardOf.now(self._hub.feeds[name]) for name in some
+            }
+        for name in touched.intersection(self._heard, names):
+            feed, heard = self._hub.feeds[name], self._heard[name]
+            now = self._heard[name] = HeardOf.now(feed)
+            if now.seq != heard.seq:
+                fresh = sum(seq > heard.seq for seq, _ in feed.recent)
+                self._refetch |= fresh == feed.recent.maxlen
+                changes += fresh
+            news["incidents"] |= now.turn != heard.turn
+            news["recount"] |= now.state is not heard.state
+        refetch, self._refetch = self._refetch, False
+        counted = changes if self._counts else 0
+        return news | {"changes": counted, "refetch": refetch}
+
+    def _moved(self) -> dict[str, Any]:
+        moved = super()._moved()
+        return moved | {"refetch": True} if moved else moved  # every moment on it moved
+
+    def _state(self, now: datetime) -> dict[str, Any]:
+        return super()._state(now) | {"drawn": f"{PROCESS}-{now.timestamp():.3f}"}

@@ -13,8 +13,11 @@ from dashboard.access.screens import PARAMETER as SCREEN
 from dashboard.board import running_board
 from dashboard.config import VERSION
 from dashboard.lists.responses import REGIONS
+from dashboard.parts.fleet_row import FLEET_LIVE_URL
 from dashboard.parts.page_links import all_clusters_url
+from leases.domain.watched_times import Connection, ConnectionState
 
+NEWS_URL = f"{FLEET_LIVE_URL}?news=1"
 THEMES = ("light", "dark")
 MAX_LINK = 4000  # characters that a link repeats of the page's own URL
 
@@ -47,6 +50,9 @@ def page(request: HttpRequest) -> dict[str, Any]:
             else None
         ),
     }
+    if getattr(request, "spans", False):
+        live = Connection(state=ConnectionState.LIVE, since=context["server_time"])
+        context |= {"connection": live, "as_of": context["server_time"], "live_url": NEWS_URL}
     if cluster is not None:
         context["as_of"] = cluster.as_of(context["server_time"])
         # A wall's socket draws by the filter of the wall.

@@ -37,7 +37,14 @@ MAIL = {
 }  # fmt: skip
 WEBHOOK = {"name": "hook", "url": "https://example.com/", "secret": "x", "group_seconds": "0"}
 QUIET = {"cluster": "a", "lease": "web/x", "since": "", "until": "", "reason": "an upgrade"}
-HALL = {"name": "hall", "clusters": "a", "days": "7", "namespace": "prod", "kinds": "lock"}
+HALL = {
+    "name": "hall",
+    "clusters": "a",
+    "days": "7",
+    "namespace": "prod",
+    "kinds": "lock",
+    "fleet": "",
+}
 CASES = [
     ("/wall-links/", "/wall-links/", HALL),
     ("/wall/", "/wall/", {"code": "ACDE 3467"}),
