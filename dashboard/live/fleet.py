@@ -274,15 +274,17 @@ class NewsReader(FleetReader):
         super().show(wanted)
         self._query, self._counts = wanted.query, wanted.feed is not None
         before, self._heard = self._heard, {}
+        # This process knows what history lacked then; of another one a repeat is possible.
+        own = (wanted.drawn or "").startswith(f"{PROCESS}-")
         for name in self._chosen():
             feed = self._hub.feeds[name]
             heard = HeardOf.now(feed)
             self._touched.add(name)
             if wanted.drawn is not None and (move := feed.moves.first_since(wanted.drawn)):
                 heard.seq, heard.turn = move.seq, move.turn
-            if (known := before.get(name)) is not None:
+            if (known := before.get(name)) is not None and not own:
                 heard.seq, heard.turn = max(heard.seq, known.seq), max(heard.turn, known.turn)
-            elif wanted.drawn is not None:
+            elif known is None and wanted.drawn is not None:
                 self._refetch |= not feed.moves.reaches(wanted.drawn)
             self._heard[name] = heard
 
