@@ -265,6 +265,7 @@ class NewsReader(FleetReader):
     def __init__(self, hub: FleetHub) -> None:
         super().__init__(hub)
         self._query: str | None = None
+        self._drawn: str | None = None
         self._heard: dict[str, HeardOf] = {}
         self._touched: set[str] = set()
         self._refetch = self._counts = False
@@ -274,8 +275,9 @@ class NewsReader(FleetReader):
         super().show(wanted)
         self._query, self._counts = wanted.query, wanted.feed is not None
         before, self._heard = self._heard, {}
-        # This process knows what history lacked then; of another one a repeat is possible.
-        own = (wanted.drawn or "").startswith(f"{PROCESS}-")
+        # A new drawing by this process may lack what history did not have yet: tell it again.
+        own = wanted.drawn != self._drawn and (wanted.drawn or "").startswith(f"{PROCESS}-")
+        self._drawn = wanted.drawn
         for name in self._chosen():
             feed = self._hub.feeds[name]
             heard = HeardOf.now(feed)

@@ -64,6 +64,7 @@ def test_history_offers_the_changes_of_any_cluster(
     take_over(there, "steady", "three")
     expect(bar).to_have_text("2 new changes in these clusters · Show")
     expect(page.locator("body[data-before]")).to_be_attached()
+    page.wait_for_timeout(2000)  # until history has both
     bar.click()
     expect(page.locator("#board tbody tr").first).to_contain_text("three")
     expect(bar).to_be_hidden()
