@@ -67,7 +67,7 @@ class OpenRights(Protocol):
 class LinkNotes(Protocol):
     """When wall links were used."""
 
-    def note(self, link_id: int) -> None: ...
+    def note(self, right: Any) -> None: ...
 
 
 class OverrideRefresh(Protocol):

@@ -32,6 +32,7 @@ from leases.tracking.tracked_lease import Tracked, Update
 
 KEPT = 256
 MAX_NAMED = 50  # Leases of one move; more of them may concern any list
+PROCESS = int(time.time() * 1_000_000)  # no number of a move is that of a process
 LAG = 1.0  # seconds that one replica may be behind another
 
 
@@ -106,10 +107,31 @@ class MoveLog:
                 return None
         return [m for m in self._kept if m.at > moment - LAG and m.number > (known or 0)]
 
+    def first_since(self, stamp: str) -> Move | None:
+        """The first move after the moment of a drawing; None: there was none."""
+        number, moment = _read(stamp)
+        since = moment - (0.0 if number == PROCESS else LAG)
+        if not self._kept or self._kept[-1].at <= since:
+            return None
+        return next((move for move in self._kept if move.at > since), None)
+
     def seq_at(self, stamp: str, seq: int) -> int:
         """The feed's number when another process drew a page; `seq` is the present one."""
-        _, moment = _read(stamp)
-        return next((move.seq for move in self._kept if move.at > moment - LAG), seq)
+        move = self.first_since(stamp)
+        return seq if move is None else move.seq
+
+    def reaches(self, stamp: str) -> bool:
+        """Whether every move since the moment of a drawing is known yet."""
+        full = len(self._kept) == KEPT
+        return _read(stamp)[1] >= (self._kept[0].at if full else self._began)
+
+
+def stamp_of(feeds: Iterable["ClusterFeed"]) -> str:
+    """As a cluster's own, of a page over several: read it before what the page shows. History may
+    lack changes of the last moment.
+    """
+    moment = clock.now().timestamp()
+    return f"{PROCESS}-{moment - LAG * any(feed.unwritten() for feed in feeds):.3f}"
 
 
 def _read(stamp: str) -> tuple[int, float]:
@@ -279,6 +301,9 @@ class ClusterFeed:
         self.refused: Callable[[datetime], Sequence[RefusedValue]] = lambda _: ()
         self.failing_receivers: Callable[[], Sequence[FailingReceiver]] = lambda: ()
         self.care: Callable[[], Care] = Care
+        # Told of each change, incident and change of the connection; with True, of some that come
+        # in no frame.
+        self.told: Callable[[bool], None] = lambda _: None
 
     @property
     def readers(self) -> Mapping[str, int]:

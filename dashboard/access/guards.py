@@ -17,7 +17,7 @@ from django_htmx.middleware import HtmxDetails
 from dashboard.access import screens
 from dashboard.access.api_tokens import NO_TOKEN, TokenPerson, challenge, is_program
 from dashboard.access.drawing_gate import drawing_gate
-from dashboard.access.links import PARAMETER, WallLinkClosed, open_link
+from dashboard.access.links import PARAMETER, WallLinkClosed, open_link, right_of
 from dashboard.access.roles import EDIT, VIEW
 from dashboard.board import running_board
 
@@ -57,8 +57,9 @@ class ClusterRequest(HttpRequest):
     htmx: HtmxDetails
     cluster: WatchedCluster
     drawn: str  # the stamp of what the view is about to read
+    spans: bool  # whether its page shows several clusters and hears of them
+    link: WallLink | None  # that opens this wall
     screen: WallLink | None  # whose screen shows this wall
-    link_zone: str  # of the wall link that opened it; "" without one
 
 
 View = Callable[Concatenate[ClusterRequest, str, P], HttpResponseBase]
@@ -81,14 +82,32 @@ def find_cluster(name: str) -> WatchedCluster:
     return clusters[name]
 
 
-def open_wall(key: str, name: str) -> WatchedCluster:
-    """The cluster whose wall this key opens; else a sentence that names no other cluster."""
-    return _wall_of(open_link(key, cluster=name), name)
+def _open_wall(request: HttpRequest, wall: str) -> HttpResponseBase | None:
+    """Find the wall link that opens it, or else see that a person asks who may read. None: it is
+    open. A screen that has lost its right is led to where it types a code.
+    """
+    about, key = cast("ClusterRequest", request), request.GET.get(PARAMETER)
+    about.link = about.screen = None
+    if key is not None:
+        about.link = open_link(key, cluster=wall)
+        running_board().link_use.note(right_of(about.link, wall))
+    elif screens.PARAMETER in request.GET:
+        try:
+            screen = screens.open_screen(request.COOKIES.get(screens.COOKIE), wall)
+        except WallLinkClosed:
+            return redirect("screen")
+        about.link = about.screen = screen.link
+        running_board().link_use.note(right_of(screen.link, wall, screen.pk))
+    else:
+        return check_view(request)
+    return None
 
 
-def _wall_of(link: WallLink, name: str) -> WatchedCluster:
+def _wall_of(request: HttpRequest, name: str) -> WatchedCluster:
+    """The cluster; else a sentence that names no other one to a wall link."""
+    if cast("ClusterRequest", request).link is None:
+        return find_cluster(name)
     running = running_board()
-    running.link_use.note(link.pk)
     if name not in running.clusters:
         raise Http404("Leaseboard does not watch this cluster any more. Ask an admin.")
     return running.clusters[name]
@@ -195,35 +214,31 @@ def viewer_required(view: View[P]) -> Wrapped:
 
 
 def wall_required(view: View[P]) -> Wrapped:
-    """For users with the right to read, and for anybody with a wall link that still opens.
-
-    A screen that has lost its right is led to where it types a code.
-    """
+    """For users with the right to read, and for anybody with a wall link that still opens."""
 
     @wraps(view)
     def guarded(
         request: HttpRequest, cluster: str, *args: P.args, **kwargs: P.kwargs
     ) -> HttpResponseBase:
-        key, link, zone = request.GET.get(PARAMETER), None, ""
-        if key is not None:
-            by_key = open_link(key, cluster=cluster)
-            zone = by_key.zone
-            _set_cluster(request, _wall_of(by_key, cluster))
-        elif screens.PARAMETER in request.GET:
-            try:
-                link = screens.open_screen(request.COOKIES.get(screens.COOKIE), cluster)
-            except WallLinkClosed:
-                return redirect("screen")
-            zone = link.zone
-            _set_cluster(request, _wall_of(link, cluster))
-        else:
-            refusal = check_view(request)
-            if refusal is not None:
-                return refusal
-            _set_cluster(request, find_cluster(cluster))
-        about = cast("ClusterRequest", request)
-        about.screen, about.link_zone = link, zone
+        refusal = _open_wall(request, cluster)
+        if refusal is not None:
+            return refusal
+        _set_cluster(request, _wall_of(request, cluster))
         with drawing_gate.drawing(running_board().clusters.values()):
             return view(request, cluster, *args, **kwargs)  # type: ignore[arg-type]
+
+    return guarded
+
+
+def fleet_wall_required(view: Callable[[ClusterRequest], HttpResponseBase]) -> Wrapped:
+    """As `wall_required`, for the wall of several clusters."""
+
+    @wraps(view)
+    def guarded(request: HttpRequest) -> HttpResponseBase:
+        refusal = _open_wall(request, "")
+        if refusal is not None:
+            return refusal
+        with drawing_gate.drawing(running_board().clusters.values()):
+            return view(cast("ClusterRequest", request))
 
     return guarded

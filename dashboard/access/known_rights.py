@@ -37,10 +37,12 @@ class UserRight(msgspec.Struct, frozen=True):
 
 
 class WallRight(msgspec.Struct, frozen=True):
-    """Whoever has a wall link that opens this cluster."""
+    """Whoever has a wall link that opens this cluster, or the wall of some or all of them ("")."""
 
     link_id: int
     cluster: str
+    clusters: tuple[str, ...] = ()  # of the wall of several; none are all
+    screen_id: int | None = None  # None: the link itself opened it
 
 
 class TokenRight(msgspec.Struct, frozen=True):

@@ -25,7 +25,7 @@ from dashboard import clock
 from dashboard.access.kept_secrets import digest_of, is_token_of, new_token
 from dashboard.access.known_rights import KNOWN, WallRight, ask
 from leases.history.database import turn
-from leases.models import Person, WallLink
+from leases.models import Person, WallLink, WallScreen
 
 PARAMETER = "key"
 MAX_AT_START = 500  # links that a process knows before they were used
@@ -49,6 +49,7 @@ def create(
     namespace: str = "",
     kinds: Iterable[str] = (),
     zone: str = "UTC",
+    fleet: bool = False,
 ) -> tuple[WallLink, str]:
     """Make a link. Returns it with its token, which is stored nowhere."""
     token = new_token()
@@ -59,6 +60,7 @@ def create(
         namespace=namespace,
         kinds=list(kinds),
         zone=zone,
+        fleet=fleet,
         created_by=created_by,
         created_at=now,
         expires_at=expires_at,
@@ -67,7 +69,15 @@ def create(
 
 
 def path_of(token: str, *, cluster: str) -> str:
-    return f"{reverse('wall', args=[cluster])}?{urlencode({PARAMETER: token})}"
+    return f"{wall_path(cluster)}?{urlencode({PARAMETER: token})}"
+
+
+def wall_path(cluster: str) -> str:
+    return reverse("wall", args=[cluster]) if cluster else reverse("fleet_wall")
+
+
+def right_of(link: WallLink, cluster: str, screen_id: int | None = None) -> WallRight:
+    return WallRight(link.pk, cluster, () if cluster else tuple(link.clusters), screen_id)
 
 
 def find(token: str) -> WallLink | None:
@@ -84,7 +94,7 @@ def why_closed(link: WallLink | None, *, cluster: str, now: datetime) -> str | N
         return f"This wall link was revoked {_when(link.revoked_at, now)}. {ASK}"
     if link.expires_at is not None and link.expires_at <= now:
         return f"This wall link ended {_when(link.expires_at, now)}. {ASK}"
-    if cluster not in link.clusters:
+    if cluster not in link.walls:
         return OTHER_CLUSTER
     return None
 
@@ -99,13 +109,13 @@ def know_links() -> None:
     """Know every link that opens walls, before a database that stops is asked for one."""
     now = clock.now()
     for link in WallLink.objects.order_by("-pk")[:MAX_AT_START]:
-        for cluster in link.clusters:
+        for cluster in link.walls:
             if link.digest and why_closed(link, cluster=cluster, now=now) is None:
                 _know(link, link.digest, cluster)
 
 
 def _know(link: WallLink, digest: str, cluster: str) -> None:
-    KNOWN.note(("wall", digest, cluster), WallRight(link.pk, cluster), link, link.expires_at)
+    KNOWN.note(("wall", digest, cluster), right_of(link, cluster), link, link.expires_at)
 
 
 def _open(token: str, cluster: str) -> WallLink:
@@ -234,20 +244,20 @@ WRITE_SECONDS = 60.0
 
 
 class LinkUse:
-    """The links that were used since the last write."""
+    """The links and screens that were used since the last write."""
 
     def __init__(
         self,
         in_thread: Callable[[Callable[[], int]], Awaitable[int]],
-        open_now: Callable[[], Collection[int]],
+        open_now: Callable[[], Collection[WallRight]],
     ) -> None:
         self._in_thread = in_thread
         self._open_now = open_now
-        self._used: set[int] = set()
+        self._used: set[WallRight] = set()
 
-    def note(self, link_id: int) -> None:
-        """Somebody opened a wall by this link. Any thread may call this."""
-        self._used.add(link_id)
+    def note(self, right: WallRight) -> None:
+        """Somebody opened a wall by this right. Any thread may call this."""
+        self._used.add(right)
 
     async def run(self) -> None:
         """Write again and again, until cancelled."""
@@ -273,6 +283,10 @@ class LinkUse:
             logger.info("When wall links were used cannot be written just now: %s", error)
 
 
-def _write(used: Collection[int], seen: Collection[int], now: datetime) -> int:
+def _write(used: Collection[WallRight], seen: Collection[int], now: datetime) -> int:
     write_seen(seen, now)
-    return WallLink.objects.filter(pk__in=used).update(last_used_at=now)
+    screens = {right.screen_id for right in used if right.screen_id is not None}
+    if screens:
+        WallScreen.objects.filter(pk__in=screens).update(last_seen_at=now)
+    links = {right.link_id for right in used}
+    return WallLink.objects.filter(pk__in=links).update(last_used_at=now)

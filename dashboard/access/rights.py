@@ -17,10 +17,10 @@ from dashboard.access import screens
 from dashboard.access.api_tokens import TokenPerson, TokenRefused, bearer_of, note_use, open_token
 from dashboard.access.api_tokens import why_closed as why_closed_token
 from dashboard.access.known_rights import ReadOnlyPerson, Right, TokenRight, UserRight, WallRight
-from dashboard.access.links import PARAMETER, WallLinkClosed, open_link, why_closed
+from dashboard.access.links import PARAMETER, WallLinkClosed, open_link, right_of, why_closed
 from dashboard.access.proxy import BY_PROXY
 from dashboard.access.roles import VIEW
-from leases.models import ApiToken, WallLink
+from leases.models import ApiToken, WallLink, WallScreen
 
 BATCH = 500  # rights in one query
 READ = dict(zip(("content_type__app_label", "codename"), VIEW.split("."), strict=True))
@@ -67,9 +67,10 @@ def right_of_socket(scope: Mapping[str, Any], cluster: str) -> Right:
         return right_of_user(scope["user"], scope.get("session"))
     try:
         if keys:
-            return WallRight(open_link(keys[-1], cluster=cluster).pk, cluster)
+            return right_of(open_link(keys[-1], cluster=cluster), cluster)
         cookie = scope.get("cookies", {}).get(screens.COOKIE)
-        return WallRight(screens.open_screen(cookie, cluster).pk, cluster)
+        screen = screens.open_screen(cookie, cluster)
+        return right_of(screen.link, cluster, screen.pk)
     except WallLinkClosed as error:
         raise AccessRefused(str(error)) from error
 
@@ -161,8 +162,12 @@ def _batches(rights: list[T]) -> Iterator[list[T]]:
 
 def _ended_of_walls(rights: list[WallRight], now: datetime) -> dict[Right, str]:
     links = WallLink.objects.in_bulk({right.link_id for right in rights})
+    asked = {right.screen_id for right in rights if right.screen_id is not None}
+    there = WallScreen.objects.filter(pk__in=asked).values_list("pk", flat=True) if asked else ()
+    gone = asked.difference(there)
     reasons = {
         right: why_closed(links.get(right.link_id), cluster=right.cluster, now=now)
+        or (screens.ENDED if right.screen_id in gone else None)
         for right in rights
     }
     return {right: reason for right, reason in reasons.items() if reason is not None}

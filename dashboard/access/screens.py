@@ -13,12 +13,11 @@ from urllib.parse import urlencode
 
 from django.conf import settings
 from django.http import HttpResponseBase
-from django.urls import reverse
 
 from dashboard import clock
 from dashboard.access.kept_secrets import digest_of, digest_of_code, new_token
-from dashboard.access.known_rights import KNOWN, WallRight, ask
-from dashboard.access.links import MAX_AT_START, WallLinkClosed, why_closed
+from dashboard.access.known_rights import KNOWN, ask
+from dashboard.access.links import MAX_AT_START, WallLinkClosed, right_of, wall_path, why_closed
 from leases.models import WallLink, WallScreen
 
 ALPHABET = "ACDEFGHJKMNPQRTVWXY34679"  # nothing that looks like another on a screen far away
@@ -27,6 +26,7 @@ LASTS = timedelta(minutes=10)
 COOKIE = f"leaseboard_screen_{settings.BOARD_MARK}"
 COOKIE_SECONDS = 400 * 24 * 3600  # browsers keep none for longer; each visit begins it anew
 PARAMETER = "screen"  # in the address of a wall: the cookie opens it
+ENDED = "An admin ended this screen. Type a new code to open it again."
 NO_SCREEN = "This screen is not known here any more. Type a new code."
 
 
@@ -40,8 +40,10 @@ def make_code(link: WallLink, now: datetime) -> str:
     return code
 
 
-def redeem(typed: str, now: datetime) -> tuple[WallLink, str] | None:
-    """The link of this code and the secret of a new screen; None if the code opens nothing."""
+def redeem(typed: str, now: datetime, address: str = "") -> tuple[WallLink, str] | None:
+    """The link of this code and the secret of a new screen, which is seen from now on at this
+    address; None if the code opens nothing.
+    """
     code = "".join(filter(str.isalnum, typed.upper()))
     unused = WallScreen.objects.filter(digest=None, code_digest=digest_of_code(code))
     found = unused.filter(code_ends_at__gt=now).select_related("link").first()
@@ -49,34 +51,36 @@ def redeem(typed: str, now: datetime) -> tuple[WallLink, str] | None:
         return None
     token = new_token()
     # Of two screens that redeem at once, one finds no row without a digest.
-    if not unused.update(digest=digest_of(token), redeemed_at=now):
+    seen = {"redeemed_at": now, "last_seen_at": now, "address": address}
+    if not unused.update(digest=digest_of(token), **seen):
         return None
     return found.link, token
 
 
 def is_open(link: WallLink, now: datetime) -> bool:
-    return any(why_closed(link, cluster=one, now=now) is None for one in link.clusters)
+    return any(why_closed(link, cluster=one, now=now) is None for one in link.walls)
 
 
-def open_screen(token: str | None, cluster: str | None = None) -> WallLink:
-    """The link of the screen with this cookie, if it opens this wall now, or any. Raises
+def open_screen(token: str | None, cluster: str | None = None) -> WallScreen:
+    """The screen with this cookie, if its link opens this wall now, or any. Raises
     WallLinkClosed.
     """
     digest = digest_of(token or "")
     return ask(("screen", digest, cluster), partial(_open, digest, cluster))
 
 
-def _open(digest: str, cluster: str | None) -> WallLink:
+def _open(digest: str, cluster: str | None) -> WallScreen:
     found = WallScreen.objects.filter(digest=digest).select_related("link").first()
     if found is None:
         raise WallLinkClosed(NO_SCREEN)
     link = found.link
-    opened = cluster if cluster is not None else next(iter(link.clusters), "")
+    opened = cluster if cluster is not None else next(iter(link.walls), "")
     reason = why_closed(link, cluster=opened, now=clock.now())
     if reason is not None:
         raise WallLinkClosed(reason)
-    KNOWN.note(("screen", digest, cluster), WallRight(link.pk, opened), link, link.expires_at)
-    return link
+    right = right_of(link, opened, found.pk)
+    KNOWN.note(("screen", digest, cluster), right, found, link.expires_at)
+    return found
 
 
 def know_screens() -> None:
@@ -85,7 +89,7 @@ def know_screens() -> None:
     now = clock.now()
     for screen in redeemed[:MAX_AT_START]:
         if screen.digest and is_open(screen.link, now):
-            for cluster in (None, *screen.link.clusters):
+            for cluster in (None, *screen.link.walls):
                 _open(screen.digest, cluster)
 
 
@@ -107,4 +111,4 @@ def path_of(cluster: str, link: WallLink) -> str:
         *([("namespace", link.namespace)] if link.namespace else []),
         *(("kind", kind) for kind in link.kinds),
     ]
-    return f"{reverse('wall', args=[cluster])}?{urlencode(list(shown))}"
+    return f"{wall_path(cluster)}?{urlencode(list(shown))}"

@@ -34,6 +34,7 @@ class SecurityEvent(StrEnum):
     SCREEN_CODE_CREATED = "screen_code_created"
     SCREEN_OPENED = "screen_opened"
     SCREEN_REFUSED = "screen_refused"
+    SCREEN_REVOKED = "screen_revoked"
     RECEIVER_CREATED = "receiver_created"
     RECEIVER_CHANGED = "receiver_changed"
     RECEIVER_TESTED = "receiver_tested"

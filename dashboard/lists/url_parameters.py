@@ -70,6 +70,16 @@ def text(query: QueryDict, name: str) -> str:
     return value
 
 
+def joined_names(query: QueryDict, name: str) -> str:
+    """Names with commas between them, or each in a parameter of its own, as `a,b`."""
+    value = ",".join(query.getlist(name))
+    if len(value) > MAX_TEXT:
+        raise BadFilter(f"{name} {_too_long(value)}.")
+    if "\0" in value:
+        raise BadFilter(f"{name} cannot be {quoted(value)}: leave out the NUL character.")
+    return ",".join(dict.fromkeys(filter(None, map(str.strip, value.split(",")))))
+
+
 def holder_text(query: QueryDict, name: str) -> str:
     """A holder with blanks around it and NUL, which an API server accepts. Raises BadFilter."""
     value = query.get(name, "")

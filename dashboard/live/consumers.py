@@ -22,7 +22,7 @@ from channels.security.websocket import OriginValidator
 from django.conf import settings
 from django.core.exceptions import DisallowedHost
 from django.db import Error as DatabaseError
-from django.http import HttpRequest
+from django.http import HttpRequest, QueryDict
 from django.urls import path, re_path
 
 from dashboard import clock
@@ -31,11 +31,12 @@ from dashboard.access.known_rights import Right, WallRight, user_of
 from dashboard.access.proxy import ProxyRefused, user_by_proxy
 from dashboard.access.rights import AccessRefused, right_of_socket
 from dashboard.board import Board, running_board
-from dashboard.live.fleet import FleetHub, FleetReader
+from dashboard.live.fleet import NEWS, FleetHub, FleetReader, NewsReader
 from dashboard.live.messages import BadShow, Show, read_show
 from dashboard.live.page_reader import PageReader
 from dashboard.live.publisher import TOO_MANY, ClusterHub, FeedReader, Publisher
 from dashboard.live.shared_drawings import Drawings
+from dashboard.pages.fleet_wall import WALL
 from dashboard.watched_cluster import Grouping
 
 EXTENSION = "websocket.http.response"  # of ASGI; not every server has it
@@ -144,7 +145,7 @@ class BoardConsumer(AsyncWebsocketConsumer, Generic[Hub]):
             return False
         self.open.callback(running.publisher.sockets.give_back, self.right)
         if isinstance(self.right, WallRight):
-            running.link_use.note(self.right.link_id)
+            running.link_use.note(self.right)
         self.join(hub)
         self.open.callback(self.leave)
         hub.ends.add(self._end)
@@ -283,14 +284,24 @@ class ChangesConsumer(ClusterConsumer):
 
 
 class FleetConsumer(BoardConsumer[FleetHub]):
-    """Send one open page of all clusters what changes in them."""
+    """Send one open page of all clusters, or the wall of several, what changes in them."""
+
+    FOR_WALLS = True
 
     def find_hub(self, cluster: str) -> FleetHub:
         return _live_board().publisher.fleet
 
+    reader: FleetReader
+
     def join(self, hub: FleetHub) -> None:
         self.hub = hub
-        self.reader = FleetReader(hub)
+        asked = QueryDict(self.scope["query_string"])
+        wall = self.right.clusters if isinstance(self.right, WallRight) else ()
+        of_wall = isinstance(self.right, WallRight) or WALL in asked
+        if NEWS in asked and not of_wall:
+            self.reader = NewsReader(hub)
+        else:
+            self.reader = FleetReader(hub, wall if of_wall else None)
         hub.join(self.reader)
 
     def leave(self) -> None:

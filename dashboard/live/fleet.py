@@ -5,16 +5,21 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from itertools import count
-from typing import Any
+from typing import Any, Self
 
+import msgspec
 from django.utils.html import format_html
 
 from dashboard import clock
-from dashboard.feed import ClusterFeed, Failed, log_failure
+from dashboard.config import VERSION
+from dashboard.feed import PROCESS, ClusterFeed, Failed, log_failure
 from dashboard.live.messages import Show
 from dashboard.live.page_reader import HEARTBEAT
 from dashboard.live.shared_drawings import ClusterMenu, MenuReader
 from dashboard.pages.fleet import drawings_of, ids_of
+from dashboard.pages.fleet_wall import WallRow, wall_parts, wall_row
+from dashboard.parts.across import chosen_by
+from dashboard.parts.fleet_row import fleet_row
 from leases.domain.watched_times import ConnectionState
 from leases.worker_threads import WorkerThreads
 
@@ -23,6 +28,8 @@ SPACING = 1.0  # seconds between two drawings of one cluster
 EVERY = 10.0  # seconds after which a cluster is drawn though nothing moved: sums of time grow
 FIRST_MOVES = [0.0]  # of a clock that was never set
 Stamp = tuple[object, ...]
+NEWS = "news"  # in the address of the socket of a page that lists what happens in clusters
+Drawn = dict[str, tuple[int, str]]  # by id: number of the drawing, and HTML
 
 _threads = WorkerThreads("fleet", 1)
 
@@ -39,13 +46,16 @@ class FleetHub:
 
     def __init__(self, feeds: Mapping[str, ClusterFeed], menu: ClusterMenu) -> None:
         self.feeds, self.menu = feeds, menu
+        self.names = frozenset(feeds)
         self.pages: set[FleetReader] = set()
         self.turn = asyncio.Lock()
         self.ends: set[Callable[[str], None]] = set()
         self.failed: Failed = log_failure
         self.problem: Callable[[], str | None] = lambda: None
         self.awake = asyncio.Event()  # while a page is open
-        self.drawn: dict[str, tuple[int, str]] = {}  # by id: number of the drawing, and HTML
+        self.drawn: Drawn = {}
+        self.walls: dict[tuple[str, ...], Drawn] = {}  # by the clusters that they show; () is all
+        self._rows: dict[str, WallRow] = {}  # while a wall is open
         self._numbers = count(1)
         self._known: dict[str, tuple[Stamp, float]] = {}
 
@@ -54,7 +64,23 @@ class FleetHub:
         feed = next(iter(self.feeds.values()), None)
         return FIRST_MOVES if feed is None else feed.clock_moves
 
+    def look_names(self) -> frozenset[str]:
+        """The names of the clusters: the same object while they are the same."""
+        names = frozenset(self.feeds)
+        if names != self.names:
+            self.names = names
+        return self.names
+
+    def notice(self, cluster: str, lost: bool) -> None:
+        """Something happened there; `lost`: in part nobody says what."""
+        for page in self.pages:
+            page.notice(cluster, lost=lost)
+
     def join(self, page: "FleetReader") -> None:
+        if page.draws and not any(
+            other.draws and (other.wall is None) is (page.wall is None) for other in self.pages
+        ):
+            self._known.clear()  # nothing was drawn in its form
         self.pages.add(page)
         self.awake.set()
 
@@ -65,23 +91,50 @@ class FleetHub:
             await self.tick(clock.now())
             if not self.pages:
                 self.awake.clear()
-                self.drawn, self._known = {}, {}
+                self.drawn, self.walls, self._rows, self._known = {}, {}, {}, {}
             await asyncio.sleep(TICK)
 
     async def tick(self, now: datetime) -> None:
         """Draw the clusters that are due, and wake the pages."""
+        self.look_names()
         self.menu.look(now)
-        due = {name: feed for name, feed in self.feeds.items() if self._is_due(name, feed, now)}
+        due = {}
+        if any(page.draws for page in self.pages):
+            due = {name: feed for name, feed in self.feeds.items() if self._is_due(name, feed, now)}
         found = await _threads.run(self._draw, due, now) if due else {}
+        await self._draw_walls(moved=bool(due) or self._known.keys() != self.feeds.keys())
         for name in self._known.keys() - self.feeds.keys():
             del self._known[name]
             gone = format_html('<p class="muted">{} is watched no longer.</p>', name)
             found |= dict.fromkeys(ids_of(name), str.__str__(gone))
-        for place, html in found.items():
-            if self.drawn.get(place, (0, ""))[1] != html:
-                self.drawn[place] = (next(self._numbers), html)
+        self._number(self.drawn, found)
         for page in self.pages:
             page.wake.set()
+
+    async def _draw_walls(self, *, moved: bool) -> None:
+        wanted = {page.wall for page in self.pages if page.wall is not None}
+        self.walls = {clusters: self.walls.get(clusters, {}) for clusters in wanted}
+        for clusters, drawn in self.walls.items():
+            if moved or not drawn:
+                some = [
+                    row
+                    for name, row in self._rows.items()
+                    if name in self.feeds and (not clusters or name in clusters)
+                ]
+                self._number(drawn, await _threads.run(self._draw_wall, some))
+
+    def _draw_wall(self, rows: Sequence[WallRow]) -> dict[str, str]:
+        try:
+            return wall_parts(rows)
+        except Exception as error:
+            self.failed("wall", error)
+            return {}
+
+    def _number(self, drawn: Drawn, found: Mapping[str, str]) -> None:
+        """Keep what differs under a new number."""
+        for place, html in found.items():
+            if drawn.get(place, (0, ""))[1] != html:
+                drawn[place] = (next(self._numbers), html)
 
     def _is_due(self, name: str, feed: ClusterFeed, now: datetime) -> bool:
         """Whether to draw it now; notes that it is drawn."""
@@ -95,22 +148,31 @@ class FleetHub:
     def _draw(self, due: Mapping[str, ClusterFeed], now: datetime) -> dict[str, str]:
         """Runs in a thread. A cluster that cannot be drawn stays as it was; the others go on."""
         found: dict[str, str] = {}
+        walls = {page.wall is not None for page in tuple(self.pages) if page.draws}
         for feed in due.values():
             try:
-                found |= drawings_of(feed, now)
+                row = fleet_row(feed, now)
+                if True in walls:
+                    self._rows[row.cluster] = wall_row(row)
+                if False in walls:
+                    found |= drawings_of(row)
             except Exception as error:
                 self.failed("strips", error)
         return found
 
 
 class FleetReader:
-    """What one page of all clusters still lacks, without its socket."""
+    """What one page of all clusters still lacks, without its socket. `wall` are the clusters
+    of a wall.
+    """
 
-    def __init__(self, hub: FleetHub) -> None:
-        self._hub = hub
+    draws = True  # whether it shows clusters
+
+    def __init__(self, hub: FleetHub, wall: tuple[str, ...] | None = None) -> None:
+        self._hub, self.wall = hub, wall
         self._menu = MenuReader(hub.menu)
         self._sent: dict[str, int] = {}
-        self._names = frozenset(hub.feeds)  # the page was drawn with, but for the last moment
+        self._names = hub.look_names()  # the page was drawn with, but for the last moment
         self._jumps: int | None = None
         self._spoke_at: float | None = None
         self._answers_show = False
@@ -119,7 +181,7 @@ class FleetReader:
     def show(self, wanted: Show) -> None:
         """The page is there: all of it is sent once as it is now."""
         self._sent, self._answers_show = {}, True
-        self._menu.wanted = wanted.clusters
+        self._menu.wanted = wanted.clusters and self.wall is None
         if self._jumps is None:
             drawn = len(self._hub.clock_moves) - 1
             self._jumps = drawn if wanted.jumps is None else wanted.jumps
@@ -129,11 +191,9 @@ class FleetReader:
         """What the page lacks; None when it lacks nothing and has heard from us lately."""
         if self._jumps is None:  # not before the page said by which clock it was drawn
             return None
-        frame: dict[str, Any] = {"regions": self._regions(), "clusters": self._menu.news()}
-        if self._names != (names := frozenset(self._hub.feeds)):
-            self._names, frame["list"] = names, True
+        frame = self._news() | {"clusters": self._menu.news()}
         if self._answers_show:
-            self._answers_show, frame["shown"] = False, True
+            self._answers_show, frame["shown"], frame["version"] = False, True, VERSION
         frame = {name: value for name, value in frame.items() if value}
         moment = time.monotonic()
         if not frame and self._spoke_at is not None and moment - self._spoke_at < HEARTBEAT:
@@ -141,13 +201,21 @@ class FleetReader:
         self._spoke_at = moment
         return self._moved() | frame | self._state(now)
 
+    def notice(self, cluster: str, *, lost: bool) -> None:
+        """Something happened there: for pages that draw no cluster."""
+
+    def _news(self) -> dict[str, Any]:
+        news: dict[str, Any] = {"regions": self._regions()}
+        if self._names is not self._hub.names:
+            self._names, news["list"] = self._hub.names, True
+        return news
+
     def _regions(self) -> dict[str, str]:
+        drawn = self._hub.drawn if self.wall is None else self._hub.walls.get(self.wall, {})
         fresh = {
-            name: html
-            for name, (number, html) in self._hub.drawn.items()
-            if self._sent.get(name) != number
+            name: html for name, (number, html) in drawn.items() if self._sent.get(name) != number
         }
-        self._sent |= {name: self._hub.drawn[name][0] for name in fresh}
+        self._sent |= {name: drawn[name][0] for name in fresh}
         return fresh
 
     def _moved(self) -> dict[str, Any]:
@@ -168,6 +236,94 @@ class FleetReader:
             "as_of": moment,
             "detail": "",
             "behind_seconds": None,
-            "problem": self._hub.problem() or "",
+            # Its sentences name clusters: not to a wall of others.
+            "problem": "" if self.wall else self._hub.problem() or "",
         }
         return {"now": moment, "seq": 0, "connection": connection}
+
+
+class HeardOf(msgspec.Struct):
+    """What a page knows of a cluster: its numbers of changes and incidents, and its connection."""
+
+    seq: int
+    turn: int
+    state: ConnectionState
+
+    @classmethod
+    def now(cls, feed: ClusterFeed) -> Self:
+        return cls(feed.seq, feed.incident_turn, feed.store.connection.state)
+
+
+class NewsReader(FleetReader):
+    """What happened in the clusters of one page that lists changes or incidents of several.
+
+    Costs nothing while nothing happens in them, however many they are.
+    """
+
+    draws = False
+
+    def __init__(self, hub: FleetHub) -> None:
+        super().__init__(hub)
+        self._query: str | None = None
+        self._drawn: str | None = None
+        self._heard: dict[str, HeardOf] = {}
+        self._touched: set[str] = set()
+        self._refetch = self._counts = False
+
+    def show(self, wanted: Show) -> None:
+        """Go on from the moment of the page's drawing, and from what it was told since."""
+        super().show(wanted)
+        self._query, self._counts = wanted.query, wanted.feed is not None
+        before, self._heard = self._heard, {}
+        # A new drawing by this process may lack what history did not have yet: tell it again.
+        own = wanted.drawn != self._drawn and (wanted.drawn or "").startswith(f"{PROCESS}-")
+        self._drawn = wanted.drawn
+        for name in self._chosen():
+            feed = self._hub.feeds[name]
+            heard = HeardOf.now(feed)
+            self._touched.add(name)
+            if wanted.drawn is not None and (move := feed.moves.first_since(wanted.drawn)):
+                heard.seq, heard.turn = move.seq, move.turn
+            if (known := before.get(name)) is not None and not own:
+                heard.seq, heard.turn = max(heard.seq, known.seq), max(heard.turn, known.turn)
+            elif known is None and wanted.drawn is not None:
+                self._refetch |= not feed.moves.reaches(wanted.drawn)
+            self._heard[name] = heard
+
+    def _chosen(self) -> frozenset[str]:
+        return chosen_by(self._query).intersection(self._hub.feeds)
+
+    def notice(self, cluster: str, *, lost: bool) -> None:
+        if cluster in self._heard:
+            self._refetch |= lost
+            self._touched.add(cluster)
+            self.wake.set()
+
+    def _news(self) -> dict[str, Any]:
+        touched, self._touched = self._touched, set()
+        news, changes = dict.fromkeys(("incidents", "recount"), False), 0
+        if self._names is not (names := self._hub.names):
+            self._names, news["recount"] = names, True
+            some = self._chosen()
+            self._heard = {
+                name: self._heard.get(name) or HeardOf.now(self._hub.feeds[name]) for name in some
+            }
+        for name in touched.intersection(self._heard, names):
+            feed, heard = self._hub.feeds[name], self._heard[name]
+            now = self._heard[name] = HeardOf.now(feed)
+            if now.seq != heard.seq:
+                fresh = sum(seq > heard.seq for seq, _ in feed.recent)
+                self._refetch |= fresh == feed.recent.maxlen
+                changes += fresh
+            news["incidents"] |= now.turn != heard.turn
+            news["recount"] |= now.state is not heard.state
+        refetch, self._refetch = self._refetch, False
+        counted = changes if self._counts else 0
+        return news | {"changes": counted, "refetch": refetch}
+
+    def _moved(self) -> dict[str, Any]:
+        moved = super()._moved()
+        return moved | {"refetch": True} if moved else moved  # every moment on it moved
+
+    def _state(self, now: datetime) -> dict[str, Any]:
+        return super()._state(now) | {"drawn": f"{PROCESS}-{now.timestamp():.3f}"}

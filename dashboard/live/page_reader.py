@@ -206,7 +206,8 @@ class Elsewhere:
         """Whether one of these may count in the list now, or may have before: a Lease that moved
         had an unknown holder and labels.
         """
-        return any(self._wanted.namespace in ("", key.namespace) for key in moved)
+        namespaces = self._wanted.namespaces
+        return any(not namespaces or key.namespace in namespaces for key in moved)
 
     def _joined(self, key: ObjectName, store: Store, shown: Container[ObjectName]) -> bool:
         known = store.get(key)

@@ -9,6 +9,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 
 from dashboard import clock
 from dashboard.access.known_rights import Right, TokenRight, UserRight
@@ -135,6 +136,7 @@ class ClusterHub(HubView):
             )
         if update.redraw or update.removed or update.listed or update.connection:
             self.shared.moved()
+            self.told(False)
             for grid in self.grids.values():
                 grid.notice(update)
             for page in self.pages:
@@ -186,6 +188,7 @@ class ClusterHub(HubView):
         for change in self.explainable.explain(incidents, self.recent):
             self.explained.append((self.incident_turn, change))
         self.shared.moved()
+        self.told(False)
         for page in self.pages:
             page.wake.set()
 
@@ -255,6 +258,7 @@ class ClusterHub(HubView):
         if self._only_in_history and not self.unwritten():
             self._only_in_history = False
             self._fetch_again = self.seq, self._ticks + LATECOMERS
+            self.told(True)
             for page in self.pages:
                 page.refetch()
         parts = min(RAREST, -(-len(self.pages) // WOKEN) or 1)
@@ -294,12 +298,15 @@ class Publisher:
         hubs = {name: ClusterHub(store, self._menu) for name, store in stores.items()}
         self.hubs = ByCluster(hubs)
         self.fleet = FleetHub(self.hubs, self._menu)
+        for name, hub in hubs.items():
+            hub.told = partial(self.fleet.notice, name)
 
     def add(self, store: Store) -> ClusterHub:
         """Begin with one more cluster."""
         self._stores.put(store.cluster, store)
         hub = ClusterHub(store, self._menu)
         self.hubs.put(store.cluster, hub)
+        hub.told = partial(self.fleet.notice, store.cluster)
         return hub
 
     def remove(self, cluster: str) -> None:

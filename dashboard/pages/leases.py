@@ -153,7 +153,7 @@ def _absent(
     return sum(
         lease.key not in there
         and text in str(lease.key)
-        and wanted.namespace in ("", lease.key.namespace)
+        and (not wanted.namespaces or lease.key.namespace in wanted.namespaces)
         and (lease.lasting.lease.metadata.creation_timestamp or at) > at
         for lease in store.select(wanted.kinds or tuple(Kind), tuple(Phase))
     )
@@ -178,8 +178,8 @@ def _names(store: Store, wanted: lease_filter.LeaseFilter, at: datetime) -> list
     gone = gone_since(store.cluster, at, wanted.kinds)
     if gone:
         names = sorted(gone.union(names))
-    if wanted.namespace:
-        names = [name for name in names if name.namespace == wanted.namespace]
+    if wanted.namespaces:
+        names = [name for name in names if name.namespace in wanted.namespaces]
     return names
 
 
@@ -400,7 +400,7 @@ class PresentLeases(List[lease_filter.LeaseFilter, Tracked]):
                 for lease in found.rows
             ],
             "absent": _absent_now(self.request),
-            "rights": known_rights(self.request, self.wanted.namespace, ON_LIST),
+            "rights": known_rights(self.request, self.wanted.only_namespace, ON_LIST),
         }
 
     def refused(self) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.cache import never_cache
 
 from dashboard import clock
@@ -32,15 +33,21 @@ def screen(request: HttpRequest) -> HttpResponseBase:
     if token is None:
         return _ask(request)
     try:
-        link = screens.open_screen(token)
+        link = screens.open_screen(token).link
     except WallLinkClosed as error:
         return _ask(request, 403, closed=str(error))
+    if link.fleet:
+        return _lead(token, screens.path_of("", link))
     feeds = running_board().feeds
     its_own = [feeds[one] for one in link.clusters if one in feeds]
     cluster = next_cluster(its_own, request.GET.get("after", ""), clock.now())
     if cluster is None:
         return _ask(request, 403, closed=UNWATCHED)
-    answer = redirect(screens.path_of(cluster, link))
+    return _lead(token, screens.path_of(cluster, link))
+
+
+def _lead(token: str, wall: str) -> HttpResponse:
+    answer = redirect(wall)
     screens.keep_cookie(answer, token)
     return answer
 
@@ -52,7 +59,10 @@ def _ask(request: HttpRequest, status: int = 200, **said: Any) -> HttpResponse:
 def _redeem(request: HttpRequest) -> HttpResponse:
     typed = request.POST.get("code", "")[:100]
     try:
-        redeemed = try_code(address_of(request), lambda: screens.redeem(typed, clock.now()))
+        address = full_address(request.META.get("REMOTE_ADDR"))
+        redeemed = try_code(
+            address_of(request), lambda: screens.redeem(typed, clock.now(), address)
+        )
     except TooManyCodes as error:
         answer = _ask(request, 429, slowed=str(error))
         answer["Retry-After"] = str(error.seconds)
@@ -62,9 +72,7 @@ def _redeem(request: HttpRequest) -> HttpResponse:
         return _ask(request, 422, wrong=WRONG)
     link, token = redeemed
     _record(request, SecurityEvent.SCREEN_OPENED, about=f"wall link {link.name}")
-    answer = redirect("screen")
-    screens.keep_cookie(answer, token)
-    return answer
+    return _lead(token, reverse("screen"))
 
 
 def _record(request: HttpRequest, event: SecurityEvent, **said: str) -> None:

@@ -4,26 +4,30 @@ from collections.abc import Iterable
 from typing import Any
 
 from django import forms
+from django.contrib import messages
 from django.db.models import Count, Q
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
-from django.shortcuts import render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_POST
+from django.views.decorators.http import require_POST, require_safe
 
 from dashboard import clock
 from dashboard.access import links, screens
 from dashboard.access.guards import right_required
 from dashboard.access.roles import WALL_LINKS
-from dashboard.access.security_log import SecurityEvent
+from dashboard.access.security_log import SecurityEvent, record_by
 from dashboard.board import running_board
-from dashboard.forms.admin_form import PlainForm, Some
-from dashboard.forms.fields import EndField, TextLine, ZoneField
+from dashboard.forms.admin_form import Names, PlainForm, Some
+from dashboard.forms.fields import EndField, ZoneField
 from dashboard.forms.make_and_revoke import MadeByPeople, name_field
 from dashboard.parts.lease_controls import says
 from dashboard.parts.lease_filter import LeaseFilter
 from leases.domain.kind import Kind
-from leases.models import WallLink
+from leases.models import WallLink, WallScreen
+
+CHOOSE = "Choose a cluster: a wall link opens those that it names alone."
+WHOLE = "A wall of all clusters counts whole clusters: leave namespaces and kinds empty."
 
 
 class WallLinkForm(PlainForm):
@@ -33,18 +37,22 @@ class WallLinkForm(PlainForm):
     clusters = forms.MultipleChoiceField(
         label="Clusters",
         widget=forms.CheckboxSelectMultiple,
+        required=False,
         help_text="The link opens only the walls of these clusters.",
         error_messages={
-            "required": "Choose a cluster: a wall link opens those that it names alone.",
             "invalid_choice": "%(value)s is no cluster here. Choose one of the list.",
         },
     )
-    namespace = forms.CharField(
-        label="Namespace",
+    fleet = forms.BooleanField(
+        label="All of them on one wall",
         required=False,
-        max_length=63,
-        widget=TextLine(mono=True, spellcheck="false"),
-        help_text="What a screen shows that a code opens. Empty: all.",
+        help_text="A strip for each cluster, the worst first, instead of a wall of each in turn. "
+        "Without a cluster chosen: all, also those that come later.",
+    )
+    namespace = Names(
+        label="Namespaces",
+        most=16,
+        help_text="What a screen shows that a code opens. Commas between them; empty: all.",
     )
     kinds = Some([(one.value, one.value) for one in Kind], label="Kinds of Leases")
     zone = ZoneField(help_text="In which its screens show times.")
@@ -61,6 +69,18 @@ class WallLinkForm(PlainForm):
         self.fields["clusters"].choices = [(name, name) for name in known]  # type: ignore[attr-defined]
         if len(known) == 1:
             self.initial["clusters"] = known
+
+    def clean_namespace(self) -> str:
+        return ",".join(self.cleaned_data["namespace"])
+
+    def clean(self) -> dict[str, Any]:
+        found = super().clean() or self.cleaned_data
+        if not found.get("fleet"):
+            if "clusters" not in self.errors and not found.get("clusters"):
+                self.add_error("clusters", CHOOSE)
+        elif found.get("namespace") or found.get("kinds"):
+            self.add_error("fleet", WHOLE)
+        return found
 
     def clean_name(self) -> str:
         name: str = self.cleaned_data["name"]
@@ -90,15 +110,16 @@ class WallLinks(MadeByPeople[WallLink, WallLinkForm]):
             namespace=form.cleaned_data["namespace"],
             kinds=form.cleaned_data["kinds"],
             zone=form.cleaned_data["zone"],
+            fleet=form.cleaned_data["fleet"],
         )
         urls = {
-            cluster: self.request.build_absolute_uri(links.path_of(token, cluster=cluster))
-            for cluster in link.clusters
+            called(cluster): self.request.build_absolute_uri(links.path_of(token, cluster=cluster))
+            for cluster in link.walls
         }
         return link, {"made": link, "made_urls": urls}
 
     def about(self, row: WallLink) -> str:
-        return f"wall link {row.name} of {', '.join(row.clusters)}"
+        return f"wall link {row.name} of {', '.join(row.clusters) or 'all clusters'}"
 
     def end(self, row: WallLink) -> tuple[bool, str]:
         links.revoke(row.pk, now=clock.now())
@@ -111,7 +132,7 @@ class WallLinks(MadeByPeople[WallLink, WallLinkForm]):
         shown = [
             {
                 "link": link,
-                "unwatched": not any(cluster in clusters for cluster in link.clusters),
+                "unwatched": bool(link.clusters) and clusters.keys().isdisjoint(link.clusters),
                 "open": link.revoked_at is None
                 and (link.expires_at is None or now < link.expires_at),
                 "screens": link.typed,
@@ -141,6 +162,10 @@ class WallLinks(MadeByPeople[WallLink, WallLinkForm]):
         return render(self.request, self.templates[0], context)
 
 
+def called(wall: str) -> str:
+    return wall or "all of them"
+
+
 HALF = screens.LENGTH // 2  # people read and type a code in two groups
 wall_links, revoke_wall_link = WallLinks.views()
 
@@ -150,3 +175,33 @@ wall_links, revoke_wall_link = WallLinks.views()
 @WallLinks.guard
 def screen_code(request: HttpRequest, number: int) -> HttpResponseBase:
     return WallLinks(request).make_code(number)
+
+
+@never_cache
+@require_safe
+@WallLinks.guard
+def wall_screens(request: HttpRequest, number: int) -> HttpResponseBase:
+    """The screens on which a code of this link was typed, the last seen first."""
+    link = get_object_or_404(WallLink, pk=number)
+    rows = link.screens.exclude(digest=None).order_by("-last_seen_at", "-pk")
+    open_by = screens.is_open(link, clock.now())
+    return render(request, "wall_links/screens.html", {"link": link, "rows": rows, "open": open_by})
+
+
+@never_cache
+@require_POST
+@WallLinks.guard
+def revoke_screen(request: HttpRequest, number: int) -> HttpResponseBase:
+    """End one screen alone: its cookie opens nothing any more."""
+    screen = (
+        WallScreen.objects.exclude(digest=None).filter(pk=number).select_related("link").first()
+    )
+    if screen is None:
+        messages.info(request, "This screen has ended already.")
+        return redirect("wall_links")
+    screen.delete()
+    running_board().rights.look_now()
+    about = f"screen {number} of wall link {screen.link.name}"
+    record_by(request, SecurityEvent.SCREEN_REVOKED, about)
+    messages.success(request, "The screen opens nothing any more; the others of its link stay.")
+    return redirect("wall_screens", screen.link.pk)

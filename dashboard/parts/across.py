@@ -8,6 +8,7 @@ from itertools import groupby, islice
 from typing import Any, Self, cast
 
 import msgspec
+from django.core.exceptions import SuspiciousOperation
 from django.http import HttpRequest, HttpResponseBase, QueryDict
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -15,7 +16,7 @@ from django.urls import reverse
 from dashboard.access.drawing_gate import drawing_gate
 from dashboard.access.guards import ClusterRequest, check_view
 from dashboard.board import running_board
-from dashboard.feed import ClusterFeed
+from dashboard.feed import ClusterFeed, stamp_of
 from dashboard.lists import responses
 from dashboard.lists.url_parameters import (
     BadFilter,
@@ -108,6 +109,27 @@ class OfClusters(OfLabels):
         return ", ".join([*named, *said])
 
 
+class Chosen(OfClusters, msgspec.Struct, frozen=True, kw_only=True):
+    """Which clusters a page shows, whatever else its URL says."""
+
+    PARAMETERS = OfClusters.CLUSTERS
+    clusters: tuple[str, ...] = ()
+    labels: tuple[tuple[str, str], ...] = ()
+
+
+def chosen_by(query: str | None) -> frozenset[str]:
+    """The names of the clusters that a page with this query shows; none for a page that shows
+    why it cannot.
+    """
+    if query is None:
+        return frozenset()
+    try:
+        wanted = Chosen.read(QueryDict(query.removeprefix("?")))
+    except (BadFilter, SuspiciousOperation):  # or more parameters than Django reads
+        return frozenset()
+    return frozenset(one.name for one in wanted.chosen())
+
+
 class NotLive(msgspec.Struct, frozen=True):
     """A cluster that cannot tell what happens there now; `says` up to when it is known."""
 
@@ -193,8 +215,11 @@ def of_all_clusters(
                 query.pop("cluster", None)
                 url = reverse(of_one, args=[next(iter(clusters))])
                 return redirect(f"{url}?{query.urlencode()}" if query else url)
+            about = cast("ClusterRequest", request)
+            about.spans = True
+            about.drawn = stamp_of(running_board().feeds.values())
             with drawing_gate.drawing(clusters.values()):
-                return view(cast("ClusterRequest", request))
+                return view(about)
 
         return guarded
 

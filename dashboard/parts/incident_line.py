@@ -192,6 +192,16 @@ def beside_lines(incidents: Sequence[Incident], now: datetime) -> dict[str, list
     return {number: [_beside(one, now) for one in some] for number, some in found.items()}
 
 
+def same_time_items(incidents: Sequence[Incident]) -> dict[str, list[dict[str, str]]]:
+    """The same as JSON says it: an incident without any has no entry."""
+    watched = list(running_board().clusters)
+    found = incidents_beside(incidents, watched) if len(watched) > 1 and incidents else {}
+    return {
+        number: [{"cluster": one.cluster, "id": one.id} for one in some]
+        for number, some in found.items()
+    }
+
+
 def _beside(one: ElsewhereIncident, now: datetime) -> BesideLine:
     names = listed([shortened(visible(host), 40) for host in one.hosts], 2)
     cause = "its cause is not known either" if one.cause is Cause.UNKNOWN else "with the same cause"

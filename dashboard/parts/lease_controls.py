@@ -168,7 +168,7 @@ def says(wanted: LeaseFilter) -> str:
     words = {
         "state is": " or ".join((*wanted.phases, *(["flapping"] if wanted.flapping else []))),
         "kind is": " or ".join(wanted.kinds),
-        "namespace is": wanted.namespace,
+        "namespace is": " or ".join(wanted.namespaces),
         "holder is": wanted.holder,
         "labels match": wanted.labels,
         "name or holder contains": wanted.text and f"“{wanted.text}”",

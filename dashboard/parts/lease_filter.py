@@ -19,6 +19,7 @@ from dashboard.lists.url_parameters import (
     ListFilter,
     Parameter,
     is_true,
+    joined_names,
     one_of,
     quoted,
     sort_by,
@@ -55,15 +56,16 @@ Matcher = Callable[[Tracked], bool]
 class LeaseFilter(ListFilter, frozen=True, kw_only=True):
     """An empty field filters nothing.
 
-    `text` is part of namespace/name or of the holder, in any case; `holder` is an identity or the
-    host in it; `labels` is a label selector of Kubernetes.
+    `text` is part of namespace/name or of the holder, in any case; `namespace` may be several with
+    commas between them; `holder` is an identity or the host in it; `labels` is a label selector of
+    Kubernetes.
     `flapping` adds the Leases that flap to those of `phases`; alone, it leaves only them.
     `abandoned` is "true" for nothing but abandoned Leases, "false" for none of them.
     """
 
     PARAMETERS = {
         "text": Parameter("q"),
-        "namespace": Parameter("namespace"),
+        "namespace": Parameter("namespace", joined_names),
         "holder": Parameter("holder"),
         "labels": Parameter("labels"),
         "kinds": Parameter("kind", words, Kind),
@@ -102,6 +104,15 @@ class LeaseFilter(ListFilter, frozen=True, kw_only=True):
         return bool(self.searches or some)
 
     @property
+    def namespaces(self) -> tuple[str, ...]:
+        return tuple(filter(None, self.namespace.split(",")))
+
+    @property
+    def only_namespace(self) -> str:
+        """ "" where there are several or all."""
+        return self.namespaces[0] if len(self.namespaces) == 1 else ""
+
+    @property
     def wanted_phases(self) -> tuple[Phase, ...]:
         return self.phases if self.phases or self.flapping else tuple(Phase)
 
@@ -129,13 +140,13 @@ def searched(wanted: LeaseFilter) -> Matcher:
 
 def wants(wanted: LeaseFilter, flaps: Matcher = lambda _: False) -> Matcher:
     """`flaps` tests whether a Lease flaps."""
-    holds, phases = searched(wanted), wanted.wanted_phases
+    holds, phases, namespaces = searched(wanted), wanted.wanted_phases, wanted.namespaces
 
     def matches(lease: Tracked) -> bool:
         return (
             (lease.phase in phases or (wanted.flapping and flaps(lease)))
             and (not wanted.kinds or lease.kind in wanted.kinds)
-            and (not wanted.namespace or lease.key.namespace == wanted.namespace)
+            and (not namespaces or lease.key.namespace in namespaces)
             and (not wanted.abandoned or lease.abandoned is (wanted.abandoned == "true"))
             and holds(lease)
         )
@@ -250,7 +261,8 @@ def _selected(shelf: Store, wanted: LeaseFilter) -> tuple[_Source, Counts]:
         return _among(piles), _counts(piles)
     without = [one for one in shelf.excused() if one.abandoned] if wanted.abandoned else []
     if wanted.namespace or wanted.searches:
-        some = shelf.of_namespace(wanted.namespace) if wanted.namespace else shelf.snapshot()
+        of_each = [shelf.of_namespace(one) for one in sorted(set(wanted.namespaces))]
+        some = chain.from_iterable(of_each) if of_each else shelf.snapshot()
         some_wanted = filter(searched(wanted), some) if wanted.searches else some
         piles = _by_phase(_without(some_wanted, without))
         return _among(piles), _counts(piles)

@@ -16,10 +16,13 @@ from dashboard.board import running_board
 from dashboard.config import VERSION
 from dashboard.lists.responses import REGIONS
 from dashboard.lists.typed_times import COOKIE, UTC_ZONE, answer_in, is_zone, zone_of_typed
+from dashboard.parts.fleet_row import FLEET_LIVE_URL
 from dashboard.parts.page_links import all_clusters_url
 from dashboard.parts.saved_view import unless_away
+from leases.domain.watched_times import Connection, ConnectionState
 from leases.models import Person
 
+NEWS_URL = f"{FLEET_LIVE_URL}?news=1"
 THEMES = ("light", "dark")
 MAX_LINK = 4000  # characters that a link repeats of the page's own URL
 
@@ -53,6 +56,9 @@ def page(request: HttpRequest) -> dict[str, Any]:
             else None
         ),
     }
+    if getattr(request, "spans", False):
+        live = Connection(state=ConnectionState.LIVE, since=context["server_time"])
+        context |= {"connection": live, "as_of": context["server_time"], "live_url": NEWS_URL}
     if cluster is not None:
         context["as_of"] = cluster.as_of(context["server_time"])
         # A wall's socket draws by the filter of the wall.
@@ -67,9 +73,11 @@ def zone_of(request: HttpRequest) -> str:
     """The zone in which the page shows its times: of the wall link that opened it, or the person's.
     `static/js/zone.js` knows it also while the database does not answer.
     """
-    user, of_link = getattr(request, "user", None), getattr(request, "link_zone", "")
-    if of_link or user is None or not user.is_authenticated:
-        return of_link or UTC_ZONE
+    user, link = getattr(request, "user", None), getattr(request, "link", None)
+    if link is not None:
+        return str(link.zone)
+    if user is None or not user.is_authenticated:
+        return UTC_ZONE
     chosen = Person.objects.filter(user=user.pk).values_list("zone", flat=True)
     found = unless_away(chosen.first, request.COOKIES.get(COOKIE)) or UTC_ZONE
     return found if is_zone(found) else UTC_ZONE

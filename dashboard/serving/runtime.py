@@ -155,7 +155,7 @@ class Runtime:
             days=options.reliability_days,
             trusted=self.trust.look,
         )
-        self.link_use = LinkUse(self.recorder.in_thread, self._open_links)
+        self.link_use = LinkUse(self.recorder.in_thread, self._open_walls)
         self.added = AddedClusters(self, data=options.data, in_thread=in_thread, now=self.clock.now)
         self.secrets = None if options.secrets is None else self._by_secrets(options.secrets)
         self.api: LeaseApiServer | None = None
@@ -390,8 +390,8 @@ class Runtime:
         times = (tracked.renew_time for tracked in some)
         return any(at is not None and abs(now - at) < AGREES for at in times)
 
-    def _open_links(self) -> set[int]:
-        return {right.link_id for right in self.rights.rights if isinstance(right, WallRight)}
+    def _open_walls(self) -> set[WallRight]:
+        return {right for right in self.rights.rights if isinstance(right, WallRight)}
 
     def leave(self) -> None:
         """Fail `/readyz` from now on."""

@@ -14,8 +14,10 @@ class WallLink(models.Model):
     # Null: from a version without random links. Such a link opens nothing.
     digest = models.CharField(max_length=64, null=True, unique=True)  # noqa: DJ001
     clusters = models.JSONField(default=list)  # names of clusters
+    # One wall of all of them together. Without names these are all clusters, whenever added.
+    fleet = models.BooleanField(default=False)
     # What its screens show of each cluster; empty is all. No limit of what the link may read.
-    namespace = models.CharField(max_length=63, default="")
+    namespace = models.CharField(max_length=1024, default="")  # several have commas between them
     kinds = models.JSONField(default=list)
     zone = models.CharField(max_length=64, default="UTC")  # as of a Person
     created_by = models.CharField(max_length=150, default="")
@@ -34,6 +36,11 @@ class WallLink(models.Model):
     def __str__(self) -> str:
         return self.name
 
+    @property
+    def walls(self) -> list[str]:
+        """The clusters whose walls it opens; "" is the wall of all of them together."""
+        return [""] if self.fleet else list(self.clusters)
+
 
 class WallScreen(models.Model):
     """A short code of a wall link, and then the screen on which it was typed.
@@ -47,6 +54,8 @@ class WallScreen(models.Model):
     # Null: nobody has typed the code yet.
     digest = models.CharField(max_length=64, null=True, unique=True)  # noqa: DJ001
     redeemed_at = models.DateTimeField(null=True)
+    address = models.CharField(max_length=64, default="")  # from which it was; "" is unknown
+    last_seen_at = models.DateTimeField(null=True)  # to the minute
 
     class Meta:
         default_permissions = ()

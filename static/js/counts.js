@@ -33,9 +33,9 @@ export function recount(root, counts = latest.counts, figures = latest.figures) 
   }
 }
 
-/** The query of the page's list and the stamp of its drawing, or null without one that is live. */
+/** The query of the page's list and the stamp of its drawing, or null without one that is live; the query chooses clusters, too. */
 export function listShown() {
-  const bar = document.querySelector("[data-elsewhere]");
+  const bar = document.querySelector("[data-elsewhere], [data-chosen]");
   return { query: bar ? location.search : null, listed: bar?.dataset.listed ?? null };
 }
 

@@ -8,7 +8,7 @@ function offer(number) {
   if (!bar || !("feed" in bar.dataset)) return;
   missed = number === null ? null : missed === null ? null : missed + number;
   const many = missed === null ? "Many new changes" : `${missed.toLocaleString("en")} new change${missed === 1 ? "" : "s"}`;
-  bar.textContent = `${many} in this cluster · Show`;
+  bar.textContent = `${many} ${bar.dataset.where ?? "in this cluster"} · Show`;
   bar.hidden = false;
   // Without rows and filters nothing can move under the pointer, and a change surely belongs here.
   if (!location.search && !document.querySelector("#board tbody tr")) bar.click();

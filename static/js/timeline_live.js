@@ -3,7 +3,7 @@ import { onChanges } from "leaseboard/changes";
 import { refetch } from "leaseboard/regions";
 
 const SPACING = 5000; // ms between two drawings
-const LANES = "[data-region~=moving] :is([data-timeline], [data-zoomer])"; // of Timeline, of a Lease's page
+const LANES = "[data-region~=moving] :is([data-timeline], [data-zoomer], [data-follows])"; // of Timeline, of a Lease's page, of several clusters
 const PIXELS = 800; // of a lane
 let timer = null;
 let last = performance.now();

@@ -20,7 +20,7 @@ let item = 0;
 function showLine() {
   const lines = [...document.querySelectorAll("[data-ticker] > li")];
   item = lines.length ? item % lines.length : 0;
-  document.querySelector("[data-ticker]").classList.add("ticking");
+  document.querySelector("[data-ticker]")?.classList.add("ticking");
   lines.forEach((line, place) => (line.hidden = place !== item));
   if (lines.length) fit(lines[item].querySelector("p"));
 }
@@ -74,7 +74,7 @@ function drawn() {
   layOut();
   showLine();
   live.show();
-  ticker.observe(document.querySelector("[data-ticker]"), { childList: true });
+  for (const list of document.querySelectorAll("[data-ticker]")) ticker.observe(list, { childList: true });
 }
 drawn();
 afterDrawing(drawn);

@@ -111,6 +111,12 @@ def outcome(answer: Any) -> str:
     there = answer.get("Location", "")
     if answer.status_code == 302 and there.startswith(("/sign-in/?next=", "/admin/login/?next=")):
         return "sign in"
+    if (
+        answer.status_code == 302
+        and there == "/wall/"
+        and answer.request["REQUEST_METHOD"] == "GET"
+    ):
+        return "refused"  # a screen is asked for a code
     return "elsewhere" if there == "/" else "in"
 
 

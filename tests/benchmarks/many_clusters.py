@@ -1,18 +1,22 @@
 """Many clusters in one Leaseboard: what they cost while nobody looks, and whether each is exact.
 
 python3 -m tests.benchmarks.many_clusters [--clusters 100] [--leases 13] [--rate 100]
-    [--changes 8] [--faulty 0] [--seconds 60] [--kill-at S]
+    [--changes 8] [--faulty 0] [--pages 0] [--seconds 60] [--kill-at S]
 
 Starts one process that plays the Lease APIs of all clusters, of `--leases` Leases each, which
 renew `--rate` times a second and change hands `--changes` times a second, in all clusters together.
 Starts `manage.py serve` for them, without pages, and prints what it uses of one core, its memory,
 and the clusters whose exported history is not exactly what their storm did; exits 1 if there are
-any. `--faulty` clusters cut their watches every 7 s and refuse to resume every 17 s.
+any. With `--pages`, the page of all clusters is open on so many screens meanwhile, and its server
+time is printed (median of 15 requests); `--rate 0 --changes 0` are clusters in which nothing
+happens. `--faulty` clusters cut their watches every 7 s and refuse to resume every 17 s.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
+import statistics
 import subprocess
 import sys
 import time
@@ -21,9 +25,13 @@ from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from threading import Thread
+
+from websockets.asyncio.client import connect
 
 from tests.benchmarks.parts.command import main
 from tests.benchmarks.parts.figures import Usage
+from tests.benchmarks.parts.open_pages import TRIES, Pages
 from tests.benchmarks.parts.storm_check import compare
 from tests.benchmarks.parts.storm_load import SETTLE, all_written, ask, interrupted_at_end, stats
 from tests.benchmarks.parts.storm_truth import Event, read
@@ -39,6 +47,7 @@ def options(parser: ArgumentParser) -> None:
     parser.add_argument("--rate", type=float, default=100, help="renewals a second in all clusters")
     parser.add_argument("--changes", type=float, default=8, help="a second in all clusters")
     parser.add_argument("--faulty", type=int, default=0, help="clusters that cut their watches")
+    parser.add_argument("--pages", type=int, default=0, help="of all clusters, open meanwhile")
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--kill-at", type=float, help="kill -9 and start again, S seconds in")
 
@@ -49,7 +58,8 @@ def storms(asked: Namespace, folder: Path, ports: list[int]) -> Iterator[None]:
     changes, elections = asked.changes / asked.clusters, max(1, asked.leases // 10)
     load = [
         "--leases", str(asked.leases - elections), "--elections", str(elections),
-        "--apiservers", "0", "--rate", str(asked.rate / asked.clusters), "--tick", "0.05",
+        "--apiservers", "0", "--tick", "0.05",
+        "--rate", str(max(asked.rate / asked.clusters, 0.0001)),
         "--transitions-per-s", str(changes / 2), "--expire-per-s", str(changes / 4),
         "--delete-per-s", str(changes / 4), "--revive-after", "45", "--recreate-after", "5",
         "--duration", "3600", "--quiet",
@@ -80,6 +90,49 @@ def serve(stack: ExitStack, folder: Path, ports: list[int]) -> Server:
     return server
 
 
+class Fleet(Pages):
+    """The page of all clusters on some screens."""
+
+    def get(self, path: str) -> str:
+        began = time.perf_counter()
+        with self.opener.open(f"{self.server.url}/?all", timeout=60) as answer:
+            text: str = answer.read().decode()
+        self.page_times.append((time.perf_counter() - began) * 1000)
+        return text
+
+    async def keep(self) -> None:
+        cookies = "; ".join(f"{cookie.name}={cookie.value}" for cookie in self.cookies)
+        url = f"{self.server.url}/live/fleet/".replace("http", "ws", 1)
+        headers = {"Cookie": cookies, "Origin": self.server.url}
+        async with connect(url, additional_headers=headers, compression=None) as socket:
+            await socket.send(json.dumps({"show": {}, "jumps": 0, "clusters": True}))
+            async for _ in socket:
+                self.frames += 1
+
+
+@contextmanager
+def open_fleet(server: Server, number: int) -> Iterator[Fleet]:
+    fleet, loop = Fleet(server), asyncio.new_event_loop()
+    for _ in range(TRIES + 1):
+        fleet.get("")
+    times = fleet.page_times[1:]
+    print(f"the page: median {statistics.median(times):.0f} ms, worst {max(times):.0f} ms")
+    tasks = [loop.create_task(fleet.keep()) for _ in range(number)]
+    thread = Thread(target=loop.run_forever)
+    thread.start()
+    yield fleet
+    for task in tasks:
+        loop.call_soon_threadsafe(task.cancel)
+    asyncio.run_coroutine_threadsafe(_all_of(tasks), loop).result(timeout=30)
+    loop.call_soon_threadsafe(loop.stop)
+    thread.join()
+    loop.close()
+
+
+async def _all_of(tasks: list[asyncio.Task[None]]) -> None:
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
 def measure(asked: Namespace, folder: Path) -> int:
     ports = [free_port() for _ in range(asked.clusters)]
     with ExitStack() as stack, storms(asked, folder, ports):
@@ -88,9 +141,14 @@ def measure(asked: Namespace, folder: Path) -> int:
             time.sleep(asked.kill_at)
             server.kill()
             server = serve(stack, folder, ports)
+        fleet = stack.enter_context(open_fleet(server, asked.pages)) if asked.pages else None
         time.sleep(WARM)
+        frames = fleet.frames if fleet else 0
         usage = Usage(server.process.pid)
         time.sleep(asked.seconds)
+        if fleet:
+            rate = (fleet.frames - frames) / asked.seconds
+            print(f"{asked.pages} pages of all clusters, {rate:.0f} frames/s in all")
         print(f"CPU {usage.share:.2f} % of one core over {asked.seconds:.0f} s", flush=True)
         print(f"RSS {usage.memory():.0f} MiB, at most {usage.memory('VmHWM'):.0f} MiB", flush=True)
         until = time.time() - 1

@@ -2,12 +2,16 @@
 change is seen.
 
 python3 -m tests.benchmarks.many_pages [--leases 130000] [--elections 2000] [--rate 13000]
-    [--pages 200] [--seconds 60]
+    [--pages 200] [--seconds 60] [--walls 500]
 
 Starts leasestorm and `manage.py serve --no-demo`. Prints the server time of the first paint of each
 page (median of 15 requests), the CPU of the serving process without and with the pages open, and
 the delay from the storm's own log of a change of holder to the change of the row in a Chromium that
 is open beside them (a MutationObserver's clock, one machine).
+
+With `--walls`, opens so many walls of one link instead, without a storm, hands an election over
+each second, and prints when the walls hear of it (p99) and what a message costs beside one of
+`websockets.broadcast`; exits 1 where that is more than 3 times as much.
 """
 
 from __future__ import annotations
@@ -28,6 +32,7 @@ from tests.benchmarks.parts.command import main
 from tests.benchmarks.parts.figures import Usage, spread
 from tests.benchmarks.parts.open_pages import Pages
 from tests.benchmarks.parts.storm_load import calm_options, storm_and_server
+from tests.benchmarks.parts.walls import measure_walls
 
 WARM_UP = 15.0  # seconds after the list until cadences are learned and nothing else is begun
 
@@ -35,6 +40,7 @@ WARM_UP = 15.0  # seconds after the list until cadences are learned and nothing 
 def options(parser: ArgumentParser) -> None:
     calm_options(parser, seconds=60)
     parser.add_argument("--pages", type=int, default=200)
+    parser.add_argument("--walls", type=int, default=0)
 
 
 def filters(number: int, namespaces: list[str]) -> Iterator[str]:
@@ -82,7 +88,9 @@ async def open_for(pages: Filtered, queries: list[str], seconds: float) -> tuple
     return found
 
 
-def measure(asked: Namespace, folder: Path) -> None:
+def measure(asked: Namespace, folder: Path) -> int | None:
+    if asked.walls:
+        return measure_walls(folder, asked.walls, asked.seconds)
     with storm_and_server(asked, folder) as (server, truth):
         time.sleep(WARM_UP)
         pages = Filtered(server)
@@ -110,6 +118,7 @@ def measure(asked: Namespace, folder: Path) -> None:
         print(f"the pages cost {share - alone:.1f} % of one core")
         late = delays(truth, seen, since)
         print(f"API event to DOM: {spread(late)} ({len(late)} seen)")
+    return None
 
 
 if __name__ == "__main__":

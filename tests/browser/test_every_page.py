@@ -83,6 +83,8 @@ PAGES = {name: f"c/embedded/{path}" for name, path in OF_CLUSTER.items()} | {
     "own_password": "account/password/",
     "time_zone": "account/time-zone/",
     "revoke_wall_link": "wall-links/1/revoke/",
+    "wall_screens": "wall-links/1/screens/",
+    "fleet_wall": "wall/fleet/",
     "screen": "wall/",
     "security_log": "security-log/",
     "api": "api/",
@@ -113,7 +115,7 @@ NO_PAGES = {
     "stop_deletion", "write_rights", "test_receiver", "end_quiet_time", "holder_pods",
     "acknowledge_incident", "revoke_badge", "badge_svg", "badge_json", "reliability_objective",
     "saved_view", "start_view", "remove_view",
-    "screen_code",
+    "revoke_screen", "screen_code",
     "pause_cluster", "resume_cluster",
 }  # fmt: skip
 

@@ -142,6 +142,28 @@ def test_a_screen_whose_link_has_ended_says_so_and_asks_for_a_code(
             expect(screen.get_by_label("Type the code of this screen")).to_be_focused()
 
 
+def test_an_admin_ends_one_screen_and_the_other_stays_live(
+    room: BrowserContext, browser: Browser, visits: Visits
+) -> None:
+    ended = screen_of(room, visits, code_for(visits, "hall"))
+    page = visits.open("/wall-links/")
+    page.get_by_role("button", name="Code for a screen of hall").click()
+    with browser.new_context() as another:
+        stays = screen_of(another, visits, page.locator("[data-code]").inner_text())
+        for screen in (ended, stays):
+            expect(screen.locator("[data-wall-live]")).to_contain_text("Live")
+        page = visits.open("/wall-links/")
+        page.get_by_role("row", name="hall").get_by_role("link", name="2 screens").click()
+        expect(page.get_by_role("button", name="End")).to_have_count(2)
+        page.get_by_role("button", name="End").last.click()
+        expect(page.get_by_role("button", name="End")).to_have_count(1)
+        why = ended.locator("[data-why]")
+        expect(why).to_have_text(re.compile("An admin ended this screen"), timeout=LIMIT)
+        expect(ended.locator("#said")).to_contain_text("not known here any more", timeout=LIMIT)
+        expect(ended.get_by_label("Type the code of this screen")).to_be_focused()
+        expect(stays.locator("body")).to_have_attribute("data-live", "live")
+
+
 def test_a_wall_of_a_stopped_server_dims_and_comes_back_in_its_new_version(
     room: BrowserContext, server: Server
 ) -> None:

@@ -9,19 +9,22 @@ import pytest
 from asgiref.sync import sync_to_async
 from channels.routing import URLRouter
 
+from dashboard.feed import KEPT_CHANGES, PROCESS
 from dashboard.live import fleet
 from dashboard.live.consumers import own_sites_only, urlpatterns
-from dashboard.live.fleet import FleetHub, FleetReader
+from dashboard.live.fleet import FleetHub, FleetReader, NewsReader
 from dashboard.live.messages import Show
 from dashboard.live.publisher import Publisher
 from leases.domain.steady_clock import Jump
 from leases.domain.watched_times import Connection, ConnectionState
 from leases.tracking.store import Store
+from leases.tracking.tracked_lease import Update
 from leases.wire.watch_decoding import Applied
 from tests.support.board import KEY, a_lease, board, fill, member  # noqa: F401
 from tests.support.communicator import Socket
 
 NOW = datetime(2026, 11, 20, 3, 12, 40, tzinfo=UTC)
+STRIPS_OF_WALL = {"fleet-1", "fleet-2"}
 STRIPS = {"strip-a", "cell-a", "strip-b", "cell-b"}
 
 
@@ -41,16 +44,25 @@ def hub(publisher: Publisher, monkeypatch) -> FleetHub:
     return publisher.fleet
 
 
-def open_page(hub: FleetHub, **said) -> FleetReader:
-    page = FleetReader(hub)
+def open_page(hub: FleetHub, wall: tuple[str, ...] | None = None, **said) -> FleetReader:
+    page = FleetReader(hub, wall)
     hub.join(page)
     page.show(Show(jumps=0, clusters=True, **said))
     return page
 
 
-def lose_holder(publisher: Publisher, name: str) -> None:
-    lease = a_lease(holder=None, version="200", now=NOW)
-    publisher.publish(publisher.hubs[name].store.apply(Applied(lease), NOW))
+def held_now(publisher: Publisher) -> datetime:
+    """The moment at which every Lease is held."""
+    now = datetime.now(UTC)
+    for hub in publisher.hubs.values():
+        publisher.publish(hub.store.apply(Applied(a_lease(version="150", now=now)), now))
+        hub.store.connection = Connection(state=ConnectionState.LIVE, since=now, heard_at=now)
+    return now
+
+
+def lose_holder(publisher: Publisher, name: str, now: datetime = NOW) -> None:
+    lease = a_lease(holder=None, version="200", now=now)
+    publisher.publish(publisher.hubs[name].store.apply(Applied(lease), now))
 
 
 async def test_a_page_gets_all_once_and_then_what_differs(publisher, hub):
@@ -98,9 +110,7 @@ async def test_what_moved_is_drawn_once_for_all_pages_and_not_too_often(
 ):
     drawn = []
     real = fleet.drawings_of
-    monkeypatch.setattr(
-        fleet, "drawings_of", lambda feed, now: drawn.append(feed.store.cluster) or real(feed, now)
-    )
+    monkeypatch.setattr(fleet, "drawings_of", lambda row: drawn.append(row.cluster) or real(row))
     for _ in range(3):
         open_page(hub)
     await hub.tick(NOW)
@@ -117,13 +127,52 @@ async def test_what_moved_is_drawn_once_for_all_pages_and_not_too_often(
     assert sorted(drawn[3:]) == ["a", "b"], "sums of time grow though nothing moves"
 
 
+async def test_a_wall_of_all_shows_the_worst_first_and_gets_what_moved(publisher, hub):
+    now = held_now(publisher)
+    desk = open_page(hub)
+    await hub.tick(now)
+    desk.frame(now)
+    wall = open_page(hub, wall=())
+    await hub.tick(now)
+    first = wall.frame(now)
+    assert set(first["regions"]) == {*STRIPS_OF_WALL, "fleet-counts", "fleet-rest", "fleet-sums"}
+    assert first["version"]
+    assert "clusters" not in first, "a wall has no menu"
+    assert desk.frame(now) is None, "what a wall shows is drawn for walls alone"
+    await hub.tick(now)
+    assert wall.frame(now) is None
+    lose_holder(publisher, "b", now)
+    await hub.tick(now)
+    moved = wall.frame(now)["regions"]
+    assert set(moved) == {"fleet-1", "fleet-2", "fleet-counts", "fleet-sums"}
+    assert 'data-cluster="b"' in moved["fleet-1"]
+    assert "2 clusters, 1 quiet" in moved["fleet-sums"]
+
+
+async def test_a_wall_of_some_clusters_hears_of_no_others(publisher, hub):
+    now = held_now(publisher)
+    hub.problem = lambda: "History of a is not reachable."
+    wall, same, other = (open_page(hub, wall=names) for names in (("b",), ("b",), ("a",)))
+    await hub.tick(now)
+    frame = wall.frame(now)
+    assert "1 cluster, 1 quiet" in frame["regions"]["fleet-sums"]
+    assert not any('data-cluster="a"' in html for html in frame["regions"].values())
+    assert frame["connection"]["problem"] == ""
+    assert same.frame(now)["regions"] == frame["regions"]
+    other.frame(now)
+    lose_holder(publisher, "b", now)
+    await hub.tick(now)
+    assert other.frame(now) is None
+    assert "fleet-1" in wall.frame(now)["regions"]
+
+
 async def test_a_cluster_that_cannot_be_drawn_stops_no_other(publisher, hub, monkeypatch):
     real, failed = fleet.drawings_of, []
 
-    def draw(feed, now):
-        if feed.store.cluster == "a":
+    def draw(row):
+        if row.cluster == "a":
             raise KeyError
-        return real(feed, now)
+        return real(row)
 
     monkeypatch.setattr(fleet, "drawings_of", draw)
     hub.failed = lambda part, _error: failed.append(part)
@@ -190,3 +239,105 @@ async def test_the_socket_of_all_clusters_sends_their_strips(board):  # noqa: F8
     assert set(frame["regions"]) == STRIPS
     await one.leave()
     assert not hub.pages
+
+
+@pytest.fixture
+def news(board) -> NewsReader:  # noqa: F811
+    """A page that lists what happens in both clusters, drawn now."""
+    now = held_now(board.publisher)
+    return open_news(board.publisher.fleet, now)
+
+
+def open_news(hub: FleetHub, drawn: datetime, **said) -> NewsReader:
+    reader = NewsReader(hub)
+    hub.join(reader)
+    show_news(reader, drawn, **said)
+    reader.frame(drawn)
+    return reader
+
+
+def show_news(reader: NewsReader, drawn: datetime, query: str = "", feed: int | None = 0) -> None:
+    stamp = f"{PROCESS}-{drawn.timestamp():.6f}"
+    reader.show(Show(jumps=0, query=query, feed=feed, drawn=stamp))
+
+
+async def test_a_page_over_clusters_hears_of_each_change_at_once(board, news):  # noqa: F811
+    now, publisher = datetime.now(UTC), board.publisher
+    assert news.frame(now) is None
+    news.wake.clear()
+    lose_holder(publisher, "b", now)
+    assert news.wake.is_set(), "not only with the next tick"
+    frame = news.frame(now)
+    assert frame["changes"] == 1
+    assert news.frame(now) is None
+    lose_holder(publisher, "a", now)
+    assert news.frame(now)["changes"] == 1
+
+
+async def test_it_hears_of_the_clusters_that_it_shows_alone(board, news):  # noqa: F811
+    now, publisher = datetime.now(UTC), board.publisher
+    only_a = open_news(publisher.fleet, now, query="?cluster=a&range=7d")
+    refused = open_news(publisher.fleet, now, query="?cluster=nowhere")
+    lose_holder(publisher, "b", now)
+    assert (only_a.frame(now), refused.frame(now)) == (None, None)
+    show_news(only_a, now - timedelta(seconds=60), query="?cluster=b")
+    assert only_a.frame(now)["changes"] == 2, "those since the page was drawn, too"
+    show_news(only_a, now - timedelta(seconds=60), query="?cluster=b&range=1h")
+    assert "changes" not in only_a.frame(now), "none twice"
+
+
+async def test_a_list_of_incidents_hears_of_incidents_and_counts_no_change(board):  # noqa: F811
+    now, publisher = held_now(board.publisher), board.publisher
+    page = open_news(publisher.fleet, now, feed=None)
+    lose_holder(publisher, "a", now)
+    assert page.frame(now) is None
+    publisher.hubs["a"].incidents_moved()
+    frame = page.frame(now)
+    assert frame["incidents"]
+    assert page.frame(now) is None
+
+
+async def test_it_hears_that_a_cluster_is_cut_off(board, news):  # noqa: F811
+    now, hub = datetime.now(UTC), board.publisher.hubs["b"]
+    lost = Connection(state=ConnectionState.STALE, since=now, heard_at=now)
+    hub.store.connection = lost
+    hub.publish(Update(cluster="b", now=now, seq=1, connection=lost))
+    assert news.frame(now)["recount"]
+    assert news.frame(now) is None
+
+
+async def test_more_changes_than_are_known_are_fetched(board, news):  # noqa: F811
+    now, hub = datetime.now(UTC), board.publisher.hubs["a"]
+    for number in range(KEPT_CHANGES + 1):
+        hub.recent.append((hub.seq + number + 1, None))
+    hub.seq += KEPT_CHANGES + 1
+    hub.told(False)
+    assert news.frame(now)["refetch"]
+    hub.told(True)
+    assert news.frame(now)["refetch"], "some that come in no frame"
+    old = open_news(board.publisher.fleet, now - timedelta(days=1))
+    show_news(old, datetime.now(UTC))
+    assert "refetch" not in (old.frame(now) or {}), "once, when it came"
+
+
+async def test_a_page_of_news_draws_no_cluster(board, news, monkeypatch):  # noqa: F811
+    drawn = []
+    monkeypatch.setattr(fleet, "fleet_row", drawn.append)
+    await board.publisher.fleet.tick(datetime.now(UTC))
+    assert drawn == []
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_the_socket_of_a_page_over_clusters_sends_news(board):  # noqa: F811
+    held_now(board.publisher)
+    olga = await sync_to_async(member)("olga", "operator")
+    router = own_sites_only(URLRouter(urlpatterns))
+    one = Socket(router, "/live/fleet/?news=1", olga, [(b"host", b"testserver")])
+    await one.connect()
+    now = datetime.now(UTC)
+    shown = {"show": {}, "jumps": 0, "query": "", "feed": 0, "drawn": f"0-{now.timestamp() + 5}"}
+    await one.say(json.dumps(shown))
+    assert (await one.hear())["shown"]
+    lose_holder(board.publisher, "b", now)
+    assert (await one.hear())["changes"] == 1
+    await one.leave()

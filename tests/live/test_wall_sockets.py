@@ -15,6 +15,7 @@ from django.test import Client
 from django.utils import timezone
 
 from dashboard.access import links
+from dashboard.access.known_rights import WallRight
 from dashboard.live import consumers
 from dashboard.live.consumers import own_sites_only, urlpatterns
 from dashboard.pages.wall import TICKER
@@ -94,13 +95,13 @@ async def test_a_wall_gets_the_tiles_of_its_wall_and_no_others(store, key):
 
 
 async def test_a_wall_that_is_opened_notes_the_use_of_its_link(board, store, key, monkeypatch):  # noqa: F811
-    noted: list[int] = []
+    noted: list[WallRight] = []
     monkeypatch.setattr(board.link_use, "note", noted.append)
     one = await open_wall(key)
     await shown_to(one, KEY)
     await one.leave()
     link = await sync_to_async(WallLink.objects.get)()
-    assert noted == [link.pk]
+    assert noted == [WallRight(link.pk, "a")]
 
 
 async def test_the_filter_of_a_wall_is_that_of_its_socket(store, key):

@@ -28,8 +28,8 @@ class HistoryOfClusters(across.OfClusters, HistoryState, frozen=True, kw_only=Tr
 
 
 class HistoryAcross(History):
-    """As the list of one cluster; each row names its own. It is not live, and has no strip: the
-    timeline over several clusters shows when most happened.
+    """As the list of one cluster; each row names its own. It has no strip: the timeline over
+    several clusters shows when most happened.
     """
 
     name = "history_all"

@@ -50,6 +50,7 @@ from dashboard.parts.incident_line import (
     beside_lines,
     incident_line,
     incident_url,
+    same_time_items,
     visible,
     worst_gap,
 )
@@ -257,7 +258,8 @@ def incident(request: ClusterRequest, cluster: str, incident: str) -> HttpRespon
         _add(request, stored, notes, form.cleaned_data["text"], now)
         return redirect(f"{incident_url(cluster, incident)}#notes")
     if answer_as == "json":
-        item = incident_item(stored.incident, stored.changes)
+        same_time = same_time_items([stored.incident]).get(stored.incident.id, [])
+        item = incident_item(stored.incident, stored.changes) | {"same_time_as": same_time}
         return responses.json(item | responses.unless_live(request.cluster, now))
     if answer_as == "markdown":
         return _markdown(request, stored, notes, now)

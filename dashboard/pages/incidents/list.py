@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 from django.http import HttpResponseBase
@@ -38,6 +39,7 @@ from dashboard.parts.incident_line import (
     beside_lines,
     cause_view,
     incident_line,
+    same_time_items,
 )
 from dashboard.parts.key_figures import Calm
 from dashboard.parts.time_range import RANGES
@@ -263,12 +265,14 @@ def no_incident(watched: WatchedCluster, now: datetime) -> Calm:
 FIELDS = (
     "id", "cluster", "cause", "confidence", "sentence", "began", "ended", "leases", "hosts",
     "writer", "worst_gap_seconds", "changes", "evidence", "settled", "planned", "overran",
-    "lease_count",
+    "lease_count", "same_time_as",
 )  # fmt: skip
 
 
 def incident_item(incident: Incident, changes: int) -> dict[str, Any]:
-    """One incident in the order of FIELDS; `changes` is how many it has."""
+    """One incident in the order of FIELDS, but for those at the same time; `changes` is how many it
+    has.
+    """
     return {
         "id": incident.id,
         "cluster": incident.cluster,
@@ -292,9 +296,13 @@ def incident_item(incident: Incident, changes: int) -> dict[str, Any]:
     }
 
 
-def incident_cells(incident: Incident, changes: int) -> dict[str, Any]:
+SameTime = Sequence[dict[str, str]]
+
+
+def incident_cells(incident: Incident, changes: int, same_time: SameTime = ()) -> dict[str, Any]:
     """The same for CSV: lists are separated by spaces, evidence by lines."""
     return incident_item(incident, changes) | {
+        "same_time_as": " ".join(f"{one['cluster']}/{one['id']}" for one in same_time),
         "leases": " ".join(map(str, incident.leases)),
         "hosts": " ".join(incident.hosts),
         "evidence": " | ".join(f"{one.source.value}: {one.sentence}" for one in incident.evidence),
@@ -329,6 +337,7 @@ class IncidentList(List[IncidentFilter, StoredIncident]):
     fields = FIELDS
     shows_now = True
     forms_ask_files = True
+    _same_time: Mapping[str, SameTime] = MappingProxyType({})  # for programs, by incident
 
     @property
     def links(self) -> IncidentLinks:
@@ -353,6 +362,8 @@ class IncidentList(List[IncidentFilter, StoredIncident]):
         found, older = self._find(wanted, self._state if one_list else False)
         if not one_list and not wanted.before:
             found = [*self._find(wanted, going_on=True)[0], *found]
+        if self.answer_as == "json":
+            self._same_time = same_time_items([one.incident for one in found])
         return FoundRows(found, board["total"], older=older, more=board)
 
     def every(self) -> Iterator[StoredIncident]:
@@ -361,6 +372,7 @@ class IncidentList(List[IncidentFilter, StoredIncident]):
         at = self.wanted.replace(limit=LARGEST_PAGE, before="")
         while True:
             page, older = self._find(at, self._state)
+            self._same_time = same_time_items([one.incident for one in page])
             yield from page
             if not older:
                 return
@@ -370,10 +382,11 @@ class IncidentList(List[IncidentFilter, StoredIncident]):
         return f"{self.request.cluster.name}-incidents-{self.now:%Y%m%dT%H%M%SZ}"
 
     def item(self, row: StoredIncident) -> dict[str, Any]:
-        return incident_item(row.incident, row.changes)
+        same_time = self._same_time.get(row.incident.id, [])
+        return incident_item(row.incident, row.changes) | {"same_time_as": same_time}
 
     def cells(self, row: StoredIncident) -> dict[str, Any]:
-        return incident_cells(row.incident, row.changes)
+        return incident_cells(row.incident, row.changes, self._same_time.get(row.incident.id, ()))
 
     def next_url(self, found: FoundRows[StoredIncident]) -> str | None:
         url = self.links.url_as("json", before=found.older) if found.older else None

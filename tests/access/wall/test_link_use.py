@@ -12,6 +12,7 @@ from django.db import OperationalError
 
 from dashboard import clock
 from dashboard.access import links
+from dashboard.access.known_rights import WallRight
 from dashboard.access.links import LinkUse
 from dashboard.board import running_board
 from leases.models import WallLink
@@ -49,13 +50,13 @@ def now(monkeypatch: pytest.MonkeyPatch) -> Callable[[datetime], None]:
     return lambda moment: monkeypatch.setattr(clock, "now", lambda: moment)
 
 
-def made(*names: str) -> list[int]:
-    return [link(name)[0].pk for name in names]
+def made(*names: str) -> list[WallRight]:
+    return [WallRight(link(name)[0].pk, "a") for name in names]
 
 
 async def test_each_link_that_was_used_gets_the_time_of_the_write(board, now):
     one, _, shown = await sync_to_async(made)("one", "unused", "shown")
-    open_now: set[int] = set()
+    open_now: set[WallRight] = set()
     database = Database()
     use = LinkUse(database, lambda: open_now)
     use.note(one)
@@ -111,7 +112,7 @@ async def test_uses_are_written_again_and_again(monkeypatch):
         return 1
 
     async with asyncio.timeout(60):
-        running = asyncio.create_task(LinkUse(in_thread, lambda: {1}).run())
+        running = asyncio.create_task(LinkUse(in_thread, lambda: {WallRight(1, "a")}).run())
         while len(written) < 2:
             await asyncio.sleep(0.001)
     running.cancel()
@@ -122,4 +123,4 @@ def test_opening_a_wall_notes_its_use(board):
     one, token = link()
     opened(token)
     opened("nonsense")
-    assert running_board().link_use._used == {one.pk}
+    assert running_board().link_use._used == {WallRight(one.pk, "a")}

@@ -13,7 +13,7 @@ from django.db import IntegrityError, connection, transaction
 from django.test import Client
 from django.utils import timezone
 
-from dashboard.access import links
+from dashboard.access import links, screens
 from leases.models import WallLink
 from tests.access.wall.one_link import link, opened
 
@@ -113,6 +113,11 @@ def test_an_admin_makes_a_link_sees_its_address_once_and_it_opens(board, admin):
         ({"name": "taken", "clusters": ["a"]}, "There is a link of this name already"),
         ({"name": "x"}, "Choose a cluster: a wall link opens those that it names alone."),
         ({"name": "x", "clusters": ["zz"]}, "zz is no cluster here."),
+        ({"name": "x", "fleet": "on", "kinds": ["lock"]}, "A wall of all clusters counts whole"),
+        (
+            {"name": "x", "clusters": ["a"], "namespace": " ".join(map(str, range(17)))},
+            "Write 16 names at most. These are 17.",
+        ),
         ({"name": "x", "clusters": ["a"], "days": "0"}, "Write days from 1 to 3,650"),
     ],
 )
@@ -122,6 +127,39 @@ def test_a_form_that_cannot_be_used_says_why(board, admin, fields, said):
     assert answer.status_code == 422
     assert said in answer.content.decode()
     assert WallLink.objects.count() == 1
+
+
+def test_a_link_of_all_clusters_opens_their_one_wall_and_no_other(board, admin):
+    answer = admin.post("/wall-links/", {"name": "noc", "fleet": "on"})
+    (url,) = re.findall(r'value="(http://testserver[^"]+)"', answer.content.decode())
+    assert url.startswith("http://testserver/wall/fleet/?key=")
+    assert "one wall of all clusters" in answer.content.decode()
+    page = Client().get(url)
+    assert page.status_code == 200
+    assert re.findall(r'data-cluster="(\w)"', page.content.decode()) == ["a", "b"]
+    key = url.partition("key=")[2]
+    for path in ("/c/a/wall/", "/c/a/", "/"):
+        assert Client().get(path, {"key": key}).status_code in (302, 403), path
+    _, of_one = link("lobby", "a")
+    refused = Client().get("/wall/fleet/", {"key": of_one})
+    assert refused.status_code == 403
+    assert "This wall link does not open this" in refused.content.decode()
+
+
+def test_a_wall_of_chosen_clusters_names_no_other(board):
+    _, token = link("noc", "b", fleet=True)
+    page = Client().get("/wall/fleet/", {"key": token}).content.decode()
+    assert re.findall(r'data-cluster="(\w)"', page) == ["b"]
+    assert '<h1 class="w-cluster">1 cluster</h1>' in page
+
+
+def test_a_link_shows_several_namespaces_and_kinds(board, admin):
+    shown = {"namespace": "team-a, team-b team-a", "kinds": ["lock", "election"]}
+    answer = admin.post("/wall-links/", {"name": "lobby", "clusters": ["a"], **shown})
+    assert "Kind is lock or election, namespace is team-a or team-b" in answer.content.decode()
+    one = WallLink.objects.get(name="lobby")
+    assert one.namespace == "team-a,team-b"
+    assert screens.path_of("a", one).startswith("/c/a/wall/?screen=1&namespace=team-a%2Cteam-b&")
 
 
 def test_a_link_whose_cluster_is_not_watched_says_so(board, admin):

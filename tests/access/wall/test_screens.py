@@ -6,7 +6,7 @@ import re
 from datetime import timedelta
 
 import pytest
-from asgiref.sync import sync_to_async
+from asgiref.sync import async_to_sync, sync_to_async
 from axes.models import AccessAttempt
 from channels.routing import URLRouter
 from channels.sessions import CookieMiddleware
@@ -17,6 +17,7 @@ from django.utils import timezone
 
 from dashboard.access import links, screens
 from dashboard.access.known_rights import KNOWN, WallRight
+from dashboard.access.links import LinkUse
 from dashboard.access.sign_in_limits import COOL_OFF, MAX_FAILURES, TooManyCodes, try_code
 from dashboard.live.consumers import urlpatterns
 from leases.history.database import reach
@@ -87,6 +88,19 @@ def test_a_screen_without_scripts_turns_by_reloading(board):
     assert browser.get("/wall/?after=a")["Location"] == "/c/b/wall/?screen=1"
 
 
+def test_a_screen_of_all_clusters_stays_at_their_wall(board):
+    one, _ = link("noc", "a", fleet=True)
+    browser = a_screen(one)
+    there = browser.get("/wall/")["Location"]
+    assert there == "/wall/fleet/?screen=1"
+    page = browser.get(there).content.decode()
+    assert 'data-screen="/wall/"' in page
+    assert "data-turn" not in page
+    assert browser.get(WALL)["Location"] == "/wall/"
+    links.revoke(one.pk, now=timezone.now())
+    assert browser.get(there)["Location"] == "/wall/"
+
+
 def test_under_https_the_cookie_is_secure_and_each_visit_keeps_it(board, settings):
     settings.SESSION_COOKIE_SECURE = True
     browser = a_screen(link()[0])
@@ -97,12 +111,14 @@ def test_under_https_the_cookie_is_secure_and_each_visit_keeps_it(board, setting
 def test_screens_are_known_before_a_database_that_stops_is_asked(board, django_assert_num_queries):
     one, _ = link("lobby", "a", "b")
     token = a_screen(one).cookies[screens.COOKIE].value
-    KNOWN.confirm((), {WallRight(one.pk, name): "another process" for name in ("a", "b")})
+    screen = WallScreen.objects.get(link=one).pk
+    gone = [WallRight(one.pk, name, screen_id=screen) for name in ("a", "b")]
+    KNOWN.confirm((), dict.fromkeys(gone, "another process"))
     screens.know_screens()
     reach.failed("It does not answer.")
     try:
         with django_assert_num_queries(0):
-            found = [screens.open_screen(token, name).pk for name in (None, "a", "b")]
+            found = [screens.open_screen(token, name).link_id for name in (None, "a", "b")]
     finally:
         reach.answered()
     assert found == [one.pk] * 3
@@ -192,7 +208,12 @@ async def test_a_screen_s_socket_is_a_wall_s_and_ends_with_the_link(board):
     fill(board.clusters["a"].store, a_lease())
     one, _ = await sync_to_async(link)()
     browser = await sync_to_async(a_screen)(one)
-    for path in ("/c/a/live/page/", "/c/b/live/page/?screen=1", "/c/a/live/changes/?screen=1"):
+    for path in (
+        "/live/fleet/?screen=1",
+        "/c/a/live/page/",
+        "/c/b/live/page/?screen=1",
+        "/c/a/live/changes/?screen=1",
+    ):
         closed = knocking(browser, path)
         await closed.connect()
         assert (await closed.receive_output())["code"] == 4403, path
@@ -205,3 +226,55 @@ async def test_a_screen_s_socket_is_a_wall_s_and_ends_with_the_link(board):
     await board.rights.check()
     message = await wall.receive_output()
     assert (message["code"], message["reason"][:20]) == (4403, "This wall link ended")
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_an_admin_ends_one_screen_and_the_other_stays(board, admin):
+    fill(board.clusters["a"].store, a_lease())
+    one, _ = await sync_to_async(link)()
+    browsers = [await sync_to_async(a_screen)(one) for _ in range(2)]
+    walls = [knocking(browser, "/c/a/live/page/?screen=1") for browser in browsers]
+    for wall in walls:
+        await wall.connect()
+        await wall.say('{"show": {}}')
+        await wall.hear()
+    ended, stays = await sync_to_async(list)(WallScreen.objects.order_by("pk"))
+    page = await sync_to_async(admin.get)(f"/wall-links/{one.pk}/screens/")
+    for said in (f"Screen {ended.pk}", f"Screen {stays.pk}", "127.0.0.1"):
+        assert said in page.content.decode()
+    answer = await sync_to_async(admin.post)(f"/wall-links/screens/{ended.pk}/revoke/")
+    assert answer["Location"] == f"/wall-links/{one.pk}/screens/"
+    await board.rights.check()
+    while (message := await walls[0].receive_output())["type"] != "websocket.close":
+        pass
+    assert (message["code"], message["reason"]) == (4403, screens.ENDED)
+    await walls[1].say('{"show": {}}')
+    assert "shown" in await walls[1].hear()
+    await walls[1].leave()
+    there = [(await sync_to_async(one.get)(WALL)).status_code for one in browsers]
+    assert there == [302, 200]
+    asked = await sync_to_async(browsers[0].get)("/wall/")
+    assert screens.NO_SCREEN in asked.content.decode()
+    kept = await sync_to_async(SecurityRecord.objects.get)(event="screen_revoked")
+    assert (kept.who, kept.about) == ("ada", f"screen {ended.pk} of wall link lobby")
+    again = await sync_to_async(admin.post)(f"/wall-links/screens/{ended.pk}/revoke/")
+    assert again["Location"] == "/wall-links/"
+    assert await sync_to_async(SecurityRecord.objects.filter(event="screen_revoked").count)() == 1
+
+
+def test_a_screen_is_seen_while_it_shows_its_wall(board):
+    one, _ = link()
+    browsers = [a_screen(one) for _ in range(2)]
+    long_ago = timezone.now() - timedelta(days=3)
+    WallScreen.objects.update(last_seen_at=long_ago)
+    board.link_use._used.clear()
+    browsers[1].get(WALL)
+    use = LinkUse(_at_once, lambda: board.link_use._used)
+    async_to_sync(use.write)()
+    first, second = WallScreen.objects.order_by("pk").values_list("last_seen_at", flat=True)
+    assert first == long_ago
+    assert timezone.now() - second < timedelta(minutes=1)
+
+
+async def _at_once(write):
+    return await sync_to_async(write)()

@@ -25,6 +25,10 @@ class Usage:
         return (int(fields[11]) + int(fields[12])) / TICKS
 
     @property
+    def seconds(self) -> float:
+        return self._cpu() - self.cpu
+
+    @property
     def share(self) -> float:
         """Percent of one core."""
         return 100 * (self._cpu() - self.cpu) / (time.monotonic() - self.began)

@@ -37,8 +37,15 @@ MAIL = {
 }  # fmt: skip
 WEBHOOK = {"name": "hook", "url": "https://example.com/", "secret": "x", "group_seconds": "0"}
 QUIET = {"cluster": "a", "lease": "web/x", "since": "", "until": "", "reason": "an upgrade"}
-HALL = {"name": "hall", "clusters": "a", "days": "7", "namespace": "prod", "kinds": "lock"}
-HALL |= {"zone": "UTC"}
+HALL = {
+    "name": "hall",
+    "clusters": "a",
+    "days": "7",
+    "namespace": "prod",
+    "kinds": "lock",
+    "fleet": "",
+    "zone": "UTC",
+}
 CASES = [
     ("/wall-links/", "/wall-links/", HALL),
     ("/account/time-zone/", "", {"zone": "Europe/Berlin", "next": "/audit/"}),

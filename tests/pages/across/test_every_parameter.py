@@ -88,6 +88,8 @@ READS = {
         "format", "period", "date", "by", "namespace", "lease", "objective", "page", "limit",
     },
     "wall": FILTER | {"key", "screen"},
+    "fleet_wall": {"key", "screen"},
+    "wall_screens": set(),
     "screen": set(),
     "search": {"format", "q", "lease", "go", "page", "limit"},
     "search_all": {"format", "q", "lease", "go", "page", "limit"},
@@ -140,7 +142,7 @@ POSTED = {
     "lease_kind", "lease_vacancy", "redeem_sign_in_link", "sign_out", "stop_deletion",
     "test_receiver", "end_quiet_time", "acknowledge_incident", "revoke_badge",
     "reliability_objective", "screen_code", "start_view", "remove_view", "pause_cluster",
-    "resume_cluster",
+    "resume_cluster", "revoke_screen",
 }  # fmt: skip
 FORMATS = {
     "home": ("json",),

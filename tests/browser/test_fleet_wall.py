@@ -1,0 +1,132 @@
+"""The wall of several clusters: worst first, live, and whole on every screen."""
+
+from __future__ import annotations
+
+import re
+import signal
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from dashboard.pages.fleet_wall import LYING, UPRIGHT
+from tests.browser.judgements import CLIPPED
+from tests.browser.visits import Visits
+from tests.support.api_client import LeaseApi
+from tests.support.processes import Server, serving, wait_for
+from tests.support.programs.api_process import ApiProcess
+
+HERE = "production-europe-west-1"
+OTHERS = [f"production-asia-south-{number:02}" for number in range(1, UPRIGHT + 3)]
+SCREENS = [(1280, 720), (1920, 1080), (3840, 2160), (1080, 1920)]
+LIMIT = 30_000  # ms
+# The whole page, and each part of it whose content is larger than its place.
+BEYOND = """() => [
+  [document.body.scrollWidth - innerWidth, document.body.scrollHeight - innerHeight],
+  ...[...document.querySelectorAll(".w-strip, .w-strip *, .w-top, .w-tick, .w-counts, .w-rest")]
+    .filter((el) => el.checkVisibility())
+    .filter((el) => el.textContent.trim())
+    .map((el) => [el.scrollWidth - el.clientWidth, el.scrollHeight - el.clientHeight]),
+].filter(([x, y]) => x > 1 || y > 2)"""
+
+
+@pytest.fixture(scope="module")
+def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiProcess]:
+    process = ApiProcess(tmp_path_factory.mktemp("elsewhere") / "api")
+    yield process
+    process.end(signal.SIGTERM)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory, elsewhere: ApiProcess) -> Iterator[Server]:
+    """One cluster, and more than a wall has room for that share another API."""
+    api = LeaseApi(elsewhere.data / "kubeconfig")
+    address = api.url.replace("https://", f"http://{api.token}@")
+    clusters = [f"{HERE}=embedded", *(f"{name}=url:{address}" for name in OTHERS)]
+    named = [word for one in clusters for word in ("--cluster", one)]
+    with serving(tmp_path_factory.mktemp("fleet-wall") / "data", "--no-demo", *named) as one:
+        one.wait_synced()
+        for each in (LeaseApi(one.kubeconfig), api):
+            each.create("steady", holder="one", duration=3600)
+        yield one
+
+
+def link_of(visits: Visits, name: str) -> str:
+    page = visits.open("/wall-links/")
+    page.get_by_label("Name", exact=True).fill(name)
+    page.get_by_label("All of them on one wall").check()
+    page.get_by_role("button", name="Make link").click()
+    return page.get_by_label("Address of the wall of all of them").input_value()
+
+
+@pytest.fixture
+def wall(browser: Browser, visits: Visits, request: pytest.FixtureRequest) -> Iterator[Page]:
+    address = link_of(visits, request.node.name)
+    context = browser.new_context(viewport={"width": 1920, "height": 1080})
+    page = context.new_page()
+    page.on("pageerror", lambda error: visits.complaints.append(str(error)))
+    page.goto(address)
+    expect(page.locator("[data-wall-live]")).to_contain_text("Live")
+    yield page
+    context.close()
+
+
+def whole(wall: Page) -> bool:
+    return wall.evaluate(BEYOND) == [] and wall.evaluate(CLIPPED) == []
+
+
+def test_the_worst_cluster_comes_first_and_nothing_is_cut_off(wall: Page, server: Server) -> None:
+    strips = wall.locator(".w-strip:visible")
+    expect(strips).to_have_count(LYING - 1)
+    rest = wall.locator(".w-rest:visible")
+    expect(rest).to_have_text(f"{len(OTHERS) + 2 - LYING} more, all quiet")
+    api = LeaseApi(server.kubeconfig)
+    names = [f"an-election-of-a-controller-with-a-long-name-{n}" for n in range(3)]
+    for name in names:
+        api.create(name, holder="one", duration=1)
+    expect(strips.first).to_have_attribute("data-cluster", HERE)
+    expect(strips.first).to_contain_text("3")
+    expect(wall.locator(".w-count.is-expired b")).to_have_text("3")
+    expect(wall.locator("#fleet-sums")).to_contain_text(
+        f"{len(OTHERS) + 1} clusters, {len(OTHERS)} quiet"
+    )
+    for width, height in SCREENS:
+        wall.set_viewport_size({"width": width, "height": height})
+        room = UPRIGHT if height > width else LYING
+        expect(strips).to_have_count(room - 1)
+        expect(rest).to_have_text(f"{len(OTHERS) + 2 - room} more, all quiet")
+        wait_for(lambda: whole(wall), what=f"all of it at {width}", seconds=10)
+    for name in names:
+        api.delete(name)
+    expect(wall.locator(".w-count.is-expired b")).to_have_text("0")
+
+
+def test_it_dims_in_silence_and_comes_back(wall: Page, server: Server) -> None:
+    server.process.send_signal(signal.SIGSTOP)
+    try:
+        expect(wall.locator(".w-stale")).to_be_visible(timeout=6000)
+        expect(wall.locator(".w-stale")).to_contain_text(re.compile(r"NOT LIVE for 00:00:0\d"))
+        look = "getComputedStyle(document.querySelector('.w-main')).filter"
+        assert "brightness" in wall.evaluate(look)
+        for width, height in SCREENS:
+            wall.set_viewport_size({"width": width, "height": height})
+            wait_for(lambda: whole(wall), what=f"all of it at {width}", seconds=10)
+    finally:
+        server.process.send_signal(signal.SIGCONT)
+    expect(wall.locator(".w-stale")).to_be_hidden(timeout=LIMIT)
+    expect(wall.locator("[data-wall-live]")).to_contain_text("Live")
+
+
+def test_a_cluster_that_is_cut_off_says_so_and_stays_on_the_wall(
+    wall: Page, elsewhere: ApiProcess
+) -> None:
+    elsewhere.kill()
+    try:
+        cut = wall.locator(".w-strip.not-live:visible")
+        expect(cut).to_have_count(LYING - 1, timeout=90_000)
+        expect(cut.first).to_contain_text(re.compile(r"(stale|connecting) since"))
+        expect(wall.locator(".w-rest:visible")).to_contain_text("in trouble")
+        expect(wall.locator("body")).to_have_attribute("data-live", "live")
+    finally:
+        elsewhere.start()
+    expect(cut).to_have_count(0, timeout=LIMIT)

@@ -1,0 +1,124 @@
+"""Pages over several clusters say at once what happens in any, and never old data as live."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from time import monotonic
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.visits import Visits
+from tests.support.api_client import LeaseApi, leases
+from tests.support.processes import Server, serving
+from tests.support.programs.api_process import ApiProcess
+
+HERE, THERE = "here", "there"
+LIMIT = 30_000  # ms
+
+
+@pytest.fixture(scope="module")
+def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiProcess]:
+    process = ApiProcess(tmp_path_factory.mktemp("elsewhere") / "api")
+    yield process
+    process.end(signal.SIGTERM)
+
+
+@pytest.fixture(scope="module")
+def there(elsewhere: ApiProcess) -> LeaseApi:
+    return LeaseApi(elsewhere.data / "kubeconfig")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory, there: LeaseApi) -> Iterator[Server]:
+    address = there.url.replace("https://", f"http://{there.token}@")
+    clusters = ("--cluster", f"{HERE}=embedded", "--cluster", f"{THERE}=url:{address}")
+    with serving(tmp_path_factory.mktemp("across") / "data", "--no-demo", *clusters) as one:
+        one.wait_synced()
+        there.create("steady", holder="one", duration=3600)
+        yield one
+
+
+def live(page: Page) -> Page:
+    expect(page.locator("[data-live-pill]")).to_contain_text("Live")
+    page.evaluate("document.body.dataset.before = 1")
+    return page
+
+
+def take_over(api: LeaseApi, name: str, holder: str) -> None:
+    kind = "application/merge-patch+json"
+    api.send("PATCH", f"{leases()}/{name}", {"spec": {"holderIdentity": holder}}, kind)
+
+
+def test_history_offers_the_changes_of_any_cluster(
+    visits: Visits, there: LeaseApi, server: Server
+) -> None:
+    page = live(visits.open("/history/?range=1h"))
+    bar = page.locator("[data-news]")
+    expect(bar).to_be_hidden()
+    began = monotonic()
+    take_over(there, "steady", "two")
+    expect(bar).to_have_text("1 new change in these clusters · Show", timeout=5000)
+    assert monotonic() - began < 3, "on a busy machine, too"
+    take_over(there, "steady", "three")
+    expect(bar).to_have_text("2 new changes in these clusters · Show")
+    expect(page.locator("body[data-before]")).to_be_attached()
+    page.wait_for_timeout(2000)  # until history has both
+    bar.click()
+    expect(page.locator("#board tbody tr").first).to_contain_text("three")
+    expect(bar).to_be_hidden()
+    take_over(there, "steady", "four")
+    expect(bar).to_have_text("1 new change in these clusters · Show")
+    page.goto(f"{visits.url}/history/?cluster={HERE}")
+    live(page)
+    take_over(there, "steady", "five")
+    LeaseApi(server.kubeconfig).create("new-here", holder="one", duration=3600)
+    expect(bar).to_have_text("1 new change in these clusters · Show")
+
+
+def test_incidents_of_any_cluster_come_into_the_list(visits: Visits, there: LeaseApi) -> None:
+    page = live(visits.open("/incidents/"))
+    there.create("mortal", holder="cp-1_8c2e41f0-5b1d-4f0e-9a57-2d9a3c1b7e44", duration=1)
+    row = page.locator("#board").get_by_text("mortal").first
+    expect(row).to_be_visible(timeout=LIMIT)
+    expect(page.locator("body[data-before]")).to_be_attached()
+    there.delete("mortal")
+
+
+def test_the_timeline_of_all_shows_a_loss_without_a_reload(visits: Visits, there: LeaseApi) -> None:
+    page = live(visits.open("/timeline/?range=1h"))
+    there.create("lost", holder="cp-1", duration=1)
+    lane = page.locator(".tl-of").get_by_text("lost").first
+    expect(lane).to_be_visible(timeout=LIMIT)
+    expect(page.locator("body[data-before]")).to_be_attached()
+    there.delete("lost")
+
+
+@pytest.mark.parametrize("path", ["/history/", "/incidents/", "/timeline/"])
+def test_none_of_them_shows_old_data_as_live(visits: Visits, server: Server, path: str) -> None:
+    page = live(visits.open(path))
+    server.process.send_signal(signal.SIGSTOP)
+    try:
+        band = page.locator("[data-stale-banner]")
+        expect(band).to_contain_text("Not live since", timeout=8000)
+        expect(page.locator("html")).to_have_attribute("data-live", "stale")
+    finally:
+        server.process.send_signal(signal.SIGCONT)
+    expect(band).to_be_hidden(timeout=LIMIT)
+    expect(page.locator("[data-live-pill]")).to_contain_text("Live")
+
+
+def test_a_cluster_that_is_cut_off_is_named_without_a_reload(
+    visits: Visits, elsewhere: ApiProcess
+) -> None:
+    page = live(visits.open("/incidents/"))
+    said = page.locator("#not-live")
+    expect(said).to_have_text("")
+    elsewhere.kill()
+    try:
+        expect(said).to_contain_text("there", timeout=LIMIT)
+        expect(page.locator("[data-live-pill]")).to_contain_text("Live")
+    finally:
+        elsewhere.start()
+    expect(said).to_have_text("", timeout=LIMIT)
