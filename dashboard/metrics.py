@@ -18,13 +18,8 @@ from prometheus_client import (
     GCCollector,
     PlatformCollector,
     ProcessCollector,
+    core,
     generate_latest,
-)
-from prometheus_client.core import (
-    CounterMetricFamily,
-    GaugeMetricFamily,
-    Metric,
-    SummaryMetricFamily,
 )
 from prometheus_client.registry import Collector
 
@@ -127,7 +122,7 @@ class _Families(Collector):
         self._runtime = board
         self._elections = elections
 
-    def collect(self) -> Iterable[Metric]:
+    def collect(self) -> Iterable[core.Metric]:
         clusters = list(self._runtime.clusters.values())
         known = [cluster for cluster in clusters if cluster.store.known]
         yield _leases(known)
@@ -136,7 +131,7 @@ class _Families(Collector):
         yield from _watch(clusters)
         yield self._live_clients()
         yield from self._history()
-        yield CounterMetricFamily(
+        yield core.CounterMetricFamily(
             "leaseboard_clock_jumps", "Times the wall clock of the server jumped.",
             self._runtime.clock.jumps,
         )  # fmt: skip
@@ -148,8 +143,8 @@ class _Families(Collector):
             ((cluster.name, left_out(cluster, self._elections)) for cluster in known),
         )
 
-    def _live_clients(self) -> Metric:
-        family = GaugeMetricFamily(
+    def _live_clients(self) -> core.Metric:
+        family = core.GaugeMetricFamily(
             "leaseboard_live_clients", "Open pages and readers of the live feed.",
             labels=["cluster", "kind"],
         )  # fmt: skip
@@ -158,8 +153,8 @@ class _Families(Collector):
                 family.add_metric([name, kind], number)
         return family
 
-    def _flapping(self) -> Metric:
-        family = GaugeMetricFamily(
+    def _flapping(self) -> core.Metric:
+        family = core.GaugeMetricFamily(
             "leaseboard_leases_flapping", "Leases that change hands too often.",
             labels=["cluster", "kind"],
         )  # fmt: skip
@@ -173,8 +168,8 @@ class _Families(Collector):
                 family.add_metric([name, kind.value], kinds[kind])
         return family
 
-    def _restarts(self) -> Metric:
-        family = CounterMetricFamily(
+    def _restarts(self) -> core.Metric:
+        family = core.CounterMetricFamily(
             "leaseboard_task_restarts",
             "Times a task stopped on an error that nobody expected; no cluster: of the process.",
             labels=["task", "cluster"],
@@ -183,8 +178,8 @@ class _Families(Collector):
             family.add_metric([task, cluster], number)
         return family
 
-    def _notifications(self) -> Metric:
-        family = CounterMetricFamily(
+    def _notifications(self) -> core.Metric:
+        family = core.CounterMetricFamily(
             "leaseboard_notifications",
             "Deliveries to receivers since the start, each attempt: sent or failed.",
             labels=["receiver", "outcome"],
@@ -195,29 +190,29 @@ class _Families(Collector):
                 family.add_metric([sort.value, outcome], outcomes[sort.value, outcome])
         return family
 
-    def _history(self) -> Iterator[Metric]:
+    def _history(self) -> Iterator[core.Metric]:
         recorder = self._runtime.recorder
-        yield GaugeMetricFamily(
+        yield core.GaugeMetricFamily(
             "leaseboard_history_queue_changes", "Changes not yet written.", recorder.waiting
         )
-        yield GaugeMetricFamily(
+        yield core.GaugeMetricFamily(
             "leaseboard_history_failing",
             "1 while the database does not take what is to be written.",
             int(recorder.problem is not None),
         )
-        yield CounterMetricFamily(
+        yield core.CounterMetricFamily(
             "leaseboard_history_refused",
             "Changes, states and times of watching that the database refused, now set aside.",
             recorder.refused.total,
         )
-        yield SummaryMetricFamily(
+        yield core.SummaryMetricFamily(
             "leaseboard_history_write_seconds", "How long each transaction took to write.",
             count_value=recorder.writes, sum_value=recorder.write_seconds,
         )  # fmt: skip
 
 
-def _leases(clusters: Iterable[WatchedCluster]) -> Metric:
-    family = GaugeMetricFamily(
+def _leases(clusters: Iterable[WatchedCluster]) -> core.Metric:
+    family = core.GaugeMetricFamily(
         "leaseboard_leases", "Leases that there are.", labels=["cluster", "kind", "phase"]
     )
     for cluster in clusters:
@@ -227,12 +222,12 @@ def _leases(clusters: Iterable[WatchedCluster]) -> Metric:
     return family
 
 
-def _counted(clusters: Iterable[WatchedCluster]) -> Iterator[Metric]:
+def _counted(clusters: Iterable[WatchedCluster]) -> Iterator[core.Metric]:
     """The counters of the clusters."""
-    changes = CounterMetricFamily(
+    changes = core.CounterMetricFamily(
         "leaseboard_changes", "Changes seen since the start.", labels=["cluster", "kind", "change"]
     )
-    relists = CounterMetricFamily(
+    relists = core.CounterMetricFamily(
         "leaseboard_relists", "Complete lists read, by why.", labels=["cluster", "reason"]
     )
     for cluster in clusters:
@@ -259,14 +254,14 @@ def _counted(clusters: Iterable[WatchedCluster]) -> Iterator[Metric]:
             [(n, t.near_misses) for n, t in totals],
         ),
     ):
-        family = CounterMetricFamily(f"leaseboard_{word}", text, labels=["cluster"])
+        family = core.CounterMetricFamily(f"leaseboard_{word}", text, labels=["cluster"])
         for name, number in values:
             family.add_metric([name], number)
         yield family
 
 
-def _incidents(clusters: Iterable[WatchedCluster]) -> Metric:
-    family = CounterMetricFamily(
+def _incidents(clusters: Iterable[WatchedCluster]) -> core.Metric:
+    family = core.CounterMetricFamily(
         "leaseboard_incidents", "Settled incidents.", labels=["cluster", "cause"]
     )
     for cluster in clusters:
@@ -275,7 +270,7 @@ def _incidents(clusters: Iterable[WatchedCluster]) -> Metric:
     return family
 
 
-def _watch(clusters: Iterable[WatchedCluster]) -> Iterator[Metric]:
+def _watch(clusters: Iterable[WatchedCluster]) -> Iterator[core.Metric]:
     """The state of each watch."""
     stands = [(cluster.name, cluster.store.connection) for cluster in clusters]
     yield _gauge(
@@ -297,9 +292,9 @@ def _watch(clusters: Iterable[WatchedCluster]) -> Iterator[Metric]:
     )  # fmt: skip
 
 
-def _gauge(word: str, text: str, values: Iterable[tuple[str, float | None]]) -> Metric:
+def _gauge(word: str, text: str, values: Iterable[tuple[str, float | None]]) -> core.Metric:
     """One value for each cluster; unknown values are left out."""
-    family = GaugeMetricFamily(f"leaseboard_{word}", text, labels=["cluster"])
+    family = core.GaugeMetricFamily(f"leaseboard_{word}", text, labels=["cluster"])
     for name, value in values:
         if value is not None:
             family.add_metric([name], value)
