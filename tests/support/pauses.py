@@ -10,6 +10,7 @@ import msgspec
 from leases.domain.cause.casebook import Casebook
 from leases.domain.cause.clue import Clue
 from leases.domain.cause.facts import Fact, Question, RefusedSource
+from leases.domain.cause.going_on import Wait
 from leases.domain.change import Change, ChangeType
 from leases.domain.incident import Cause, Incident
 from leases.domain.kind import Kind
@@ -175,10 +176,16 @@ class Board:
             losses = {one.id: _losses(one, self.changes) for one in going_on}
             breaks = earlier.casebook.breaks
             blind = [(one.since, one.until) for one in breaks if one.until is not None]
-            self.casebook.restore(going_on, watched_until, blind, losses)
+            self.casebook.restore(going_on, watched_until, blind, losses, self._wait_of)
         self.tracker = Tracker(self.store, [self._sink], lambda: after(self.now))
         if earlier is not None:
             self.tracker.resource_version = earlier.tracker.resource_version
+
+    def _wait_of(self, key: ObjectName) -> Wait | None:
+        tracked = self.store.get(key)
+        if tracked is None or tracked.gap_since is None:
+            return None
+        return Wait(tracked.gap_since, float(tracked.lease.spec.lease_duration_seconds or 0))
 
     def connect(self, *, listed: bool = True) -> None:
         leases = tuple(one.lease() for one in self.cluster.holders)

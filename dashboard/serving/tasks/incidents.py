@@ -20,6 +20,7 @@ from dashboard.watched_cluster import WatchedCluster
 from leases.domain.cause.casebook import Casebook
 from leases.domain.cause.clue import Clue
 from leases.domain.cause.facts import Fact, Question
+from leases.domain.cause.going_on import Wait
 from leases.domain.change import ChangeType
 from leases.domain.figures import Span
 from leases.domain.incident import Cause, Incident, Standing
@@ -107,7 +108,7 @@ class Incidents:
             times = {"since": min(waits), "until": stopped_at, "now": stopped_at}
             blind = await in_thread(partial(blind_between, name, **times))
         losses = {one.id: await in_thread(partial(losses_of, one)) for one in flapping}
-        self._casebook.restore(stored, stopped_at, blind, losses, self._duration_of)
+        self._casebook.restore(stored, stopped_at, blind, losses, self._wait_of)
         clues: list[Clue] = []
         if stopped_at is not None:
             written = await in_thread(partial(written_by_persons, name, stopped_at - RECALLED))
@@ -121,10 +122,13 @@ class Incidents:
             if clue.member not in known:
                 self._note(clue)
 
-    def _duration_of(self, key: ObjectName) -> float:
+    def _wait_of(self, key: ObjectName) -> Wait | None:
         tracked = self._cluster.store.get(key)
-        spec = None if tracked is None else tracked.lasting.lease.spec
-        return 0.0 if spec is None else float(spec.lease_duration_seconds or 0)
+        if tracked is None or tracked.gap_since is None:
+            return None
+        return Wait(
+            tracked.gap_since, float(tracked.lasting.lease.spec.lease_duration_seconds or 0)
+        )
 
     def take(self, update: Update) -> None:
         """Queue what the tracker saw."""
@@ -157,8 +161,8 @@ class Incidents:
             self.begins_anew = False
             earlier, self._casebook = self._casebook, self._new_casebook()
             self._casebook.remember(earlier)
-            losses, duration_of = earlier.losses(), self._duration_of
-            self._casebook.restore(self._open.values(), losses=losses, duration_of=duration_of)
+            losses, wait_of = earlier.losses(), self._wait_of
+            self._casebook.restore(self._open.values(), losses=losses, wait_of=wait_of)
         self._wake.clear()
         hearts = self._cluster.store.counts().get(Kind.HEARTBEAT, {})
         self._casebook.count(sum(hearts.values()))

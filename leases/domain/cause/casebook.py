@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from leases.domain.cause.clue import Clue, Episode, opens
 from leases.domain.cause.facts import Break, Fact, Knowledge, Question
 from leases.domain.cause.flapping import flapped_before
-from leases.domain.cause.going_on import ENDS, SETTLED_AFTER, GoingOn, as_of, is_news, waiting
+from leases.domain.cause.going_on import ENDS, SETTLED_AFTER, GoingOn, Wait, as_of, is_news, waiting
 from leases.domain.cause.groups import (
     ReportedAs,
     given_up,
@@ -234,17 +234,17 @@ class Casebook:
         stopped_at: datetime | None = None,
         blind: Sequence[Span] = (),
         losses: Mapping[str, Sequence[Clue]] = NOTHING_LOST,
-        duration_of: Callable[[ObjectName], float] = lambda _: 0.0,
+        wait_of: Callable[[ObjectName], Wait | None] = lambda _: None,
     ) -> None:
         """Go on with the incidents that were open at the last stop.
 
         `blind`: the times before it that nobody watched. `losses`: the changes of those that flap,
-        by their ids, oldest first; another loss of their Leases belongs to them. `duration_of`: the
-        seconds that a Lease lasts; 0: unknown.
+        by their ids, oldest first; another loss of their Leases belongs to them. `wait_of`: since
+        when a Lease has no holder.
         """
         self._known.recall(blind)
         others = [one for one in incidents if not self._flaps_on(one, losses.get(one.id, ()))]
-        self._going_on.restore(others, stopped_at, duration_of)
+        self._going_on.restore(others, stopped_at, wait_of)
         if stopped_at is not None:
             self._known.stopped(stopped_at)
             if self._hosted:

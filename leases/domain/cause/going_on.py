@@ -9,7 +9,6 @@ import msgspec
 from leases.domain.cause.clue import Clue, Episode, contender
 from leases.domain.cause.facts import Knowledge
 from leases.domain.cause.node_groups import GOES_ON, one_more
-from leases.domain.cause.outages import gone_between
 from leases.domain.change import Change, ChangeType
 from leases.domain.figures import LONG_GAP_SECONDS, Span, held, watched_gap
 from leases.domain.incident import Cause, Incident, Member, Standing
@@ -142,17 +141,22 @@ class GoingOn:
         self,
         incidents: Iterable[Incident],
         stopped_at: datetime | None = None,
-        duration_of: Callable[[ObjectName], float] = lambda _: 0.0,
+        wait_of: Callable[[ObjectName], Wait | None] = lambda _: None,
     ) -> None:
-        """`duration_of`: the seconds that a Lease lasts; whoever let it go may have set fewer."""
+        """`wait_of`: since when a Lease waits; whoever let it go may have set fewer seconds."""
         self._stopped_at = stopped_at
         for incident in incidents:
             if incident.ended is None or not incident.settled:
-                since, still_open = incident.unheld_since, _still_open(incident)
-                self._restored.add(incident.id)
-                lasts = [max(duration_of(key), USUAL_DURATION) for key in still_open]
-                waits = [] if since is None else [Wait(since, one) for one in lasts]
-                self.keep(incident, dict.fromkeys(still_open, since), waits, since)
+                since, lost = incident.unheld_since, _still_open(incident)
+                known = {key: wait_of(key) for key in lost} if since is not None else {}
+                waits = {key: one for key, one in known.items() if one is not None}
+                if len(waits) < len(lost) or incident.unlisted is not None:
+                    self._restored.add(incident.id)
+                found = [
+                    Wait(one.since, max(one.seconds, USUAL_DURATION)) for one in waits.values()
+                ]
+                still_open = {key: waits[key].since if key in waits else since for key in lost}
+                self.keep(incident, still_open, found, since)
 
     def _look_again(self, incident: Incident) -> None:
         """Look at it when nobody will have held a Lease of it for long, if it is watched."""
@@ -210,17 +214,8 @@ class GoingOn:
             incident = self._waits(incident, change)
             if not self._goes_on(number):
                 incident = _replace(incident, ended=change.at, unheld_since=None)
-        incident = self._without_outage(incident, clue)
         self._incidents[number] = self._news[number] = incident
         return True
-
-    def _without_outage(self, incident: Incident, clue: Clue) -> Incident:
-        """End a planned stop when the API went that stood between it and whoever came next."""
-        at = gone_between(self._known.breaks, incident.began, clue)
-        if at is None or not incident.planned or incident.ended is None:
-            return incident
-        own = (*incident.own_causes, (clue.member, Cause.API_OUTAGE))
-        return _replace(incident, ended=at, own_causes=own)
 
     def _worst_gap(self, incident: Incident, change: Change) -> float | None:
         blind = self._known.blind(change.at)
@@ -355,6 +350,4 @@ def _still_open(incident: Incident) -> set[ObjectName]:
     words: dict[ObjectName, list[str]] = {}
     for member in incident.members:
         words.setdefault(member.lease, []).append(f"{member.identity} ".split(" ")[1])
-    return {
-        key for key, seen in words.items() if seen[-1] in ("expired", "deleted") or seen == ["term"]
-    }
+    return {key for key, seen in words.items() if seen[-1] == "expired" or seen == ["term"]}

@@ -23,7 +23,7 @@ from leases.domain.cause.node_groups import (
     hearts_of,
     series,
 )
-from leases.domain.cause.outages import gone_between, outages, silent_together, unwatched
+from leases.domain.cause.outages import outages, silent_together, unwatched
 from leases.domain.cause.scene import (
     Group,
     Judged,
@@ -333,9 +333,8 @@ def incident_of(
     losers = [one.loser.host for one in episodes if one.loser is not None]
     blind = blind_times(breaks, now)
     standing = standing_of(group, now, blind)
-    gone = _gone(episodes, breaks) if standing in (Standing.PLANNED, Standing.OVERRAN) else {}
     unlisted = None if crowd is None else crowd.unlisted
-    ended = [gone.get(one.all_clues[-1].member, one.ended_at) for one in episodes]
+    ended = [one.ended_at for one in episodes]
     if verdict.cause is Cause.FLAPPING and not settled:
         ended.append(None)  # another loss may follow
     if unlisted is not None:
@@ -358,7 +357,7 @@ def incident_of(
         evidence=tuple(dict.fromkeys(evidence))[:MAX_EVIDENCE],
         without=without,
         members=tuple(clue.member for clue in clues),
-        own_causes=_own_causes(episodes) + tuple((one, Cause.API_OUTAGE) for one in gone),
+        own_causes=_own_causes(episodes),
         unlisted=unlisted,
         standing=standing,
         settled=settled,
@@ -367,13 +366,6 @@ def incident_of(
 
 def _at(clue: Clue) -> datetime:
     return clue.change.at
-
-
-def _gone(episodes: Iterable[Episode], breaks: Sequence[Break]) -> dict[Member, datetime]:
-    """Return the changes that an outage of the API kept from coming, and since when it was gone."""
-    lasts = ((one, one.all_clues[-1]) for one in episodes if one.ended_at is not None)
-    found = ((last.member, gone_between(breaks, one.at, last)) for one, last in lasts)
-    return {member: at for member, at in found if at is not None}
 
 
 def _own_causes(episodes: Iterable[Episode]) -> tuple[tuple[Member, Cause], ...]:

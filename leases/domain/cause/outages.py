@@ -6,12 +6,11 @@ An outage lasts as long as renewals are missing, however long our own watch was 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 
 import msgspec
 
-from leases.domain.cause.clue import Clue
 from leases.domain.cause.facts import EARLIEST, Break
 from leases.domain.cause.node_groups import NO_CROWD, Crowd, hearts_of
 from leases.domain.cause.rules.api import OUTAGE, STILL_LATE, silence_of_all, still_late
@@ -70,18 +69,6 @@ def outages(left: list[Judged], crowd: Crowd = NO_CROWD) -> list[Group]:
         groups.append(_outage(chain, left, taken, crowd))
         taken |= {one.serial for one in groups[-1].episodes}
     return groups
-
-
-def gone_between(breaks: Iterable[Break], lost: datetime, back: Clue) -> datetime | None:
-    """Return since when nobody could take what was released before, and taken then, or within its
-    duration once the API was back; None: nothing stood between.
-    """
-    lasts = None if back.after is None else back.after.spec.lease_duration_seconds
-    within, at = timedelta(seconds=lasts or 15), back.change.at
-    for one in breaks:
-        if one.of_all and one.until is not None and lost <= one.since < at <= one.until + within:
-            return one.since
-    return None
 
 
 def silent_together(left: list[Judged]) -> list[Group]:

@@ -200,7 +200,8 @@ def scaled_down(scene: Scene) -> Verdict | None:
         return likely(Cause.SCALED_DOWN, sentence, *facts)
     if scene.stopped():
         sentence = f"{scene.pod_name} was stopped, and nobody holds {scene.lease} since {since}"
-        conclude = likely if vacant >= NO_POD_MADE and _has_witness(scene) else possible
+        known = _has_witness(scene) and not _never_was(scene)
+        conclude = likely if vacant >= NO_POD_MADE and known else possible
         return conclude(Cause.SCALED_DOWN, sentence, *_proof(scene))
     return None
 
@@ -268,10 +269,15 @@ def _vacant(scene: Scene, sentence: str) -> Verdict:
     if waits < VACANT or _is_there(scene) or _rolled_up(scene) is not None:
         return possible(Cause.GRACEFUL_STOP, sentence)
     sentence = f"{sentence}, and nobody took it at once"  # how long it lasts, the page counts
-    if waits < NO_POD_MADE or scene.episode.kind is not Kind.ELECTION:
+    if waits < NO_POD_MADE or scene.episode.kind is not Kind.ELECTION or _never_was(scene):
         return possible(Cause.SCALED_DOWN, sentence)
-    fact = seen(Source.LEASES, "nobody contends: no Pod was made in its place")
+    fact = seen(Source.LEASES, f"nobody took it for {span(waits.total_seconds())}")
     return likely(Cause.SCALED_DOWN, sentence, fact)
+
+
+def _never_was(scene: Scene) -> bool:
+    """Whether its Pod was looked for, and nobody ever saw it: perhaps it runs elsewhere."""
+    return bool(scene.pods) and not scene.live
 
 
 def _last(scene: Scene) -> str:
@@ -303,7 +309,7 @@ def _proof(scene: Scene) -> list[Evidence]:
     pod: PodFact | None = next((one for one in scene.live if one.deleted_at is not None), None)
     if pod is not None:
         facts.append(seen(Source.PODS, f"Pod {pod.key} was being deleted"))
-    elif any(one.gone for one in scene.pods):
+    elif scene.live and any(one.gone for one in scene.pods):
         facts.append(seen(Source.PODS, f"Pod {scene.pod_name} is gone"))
     return [*facts, *_events(scene, "Killing")]
 

@@ -169,7 +169,7 @@ def deleted(scene: Scene) -> Verdict | None:
         return None
     # By their order: both may have come in one read, which gives them one moment.
     again = next((c for c in clues if c.change.change is ChangeType.CREATED), None)
-    if gone is not episode.first and episode.opening in _GAPS and (again or gone.by_person):
+    if gone is not episode.first and episode.opening in _GAPS:  # it has a cause of its own
         return None
     at = gone.change.at
     sentence = f"{scene.lease} was deleted {_when(gone.change, again)}"
