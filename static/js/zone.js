@@ -7,7 +7,7 @@ import { ZONE } from "leaseboard/zone_choice";
 import { markAxis, markJumps } from "leaseboard/zone_marks";
 import { dateOf, inZone, typedOf } from "leaseboard/zones";
 
-export const THEIRS = "[data-verbatim], [data-not-live], .cut, .holder, code, pre, textarea, script, style, .lane text";
+export const THEIRS = "[data-verbatim], [data-not-live], .cut, .holder, code, pre, textarea, option, script, style, .lane text";
 const WORDS = ["title", "aria-label", "aria-valuetext"];
 const TYPED = "input:is([name=at], [name=from], [name=to], [name=since], [name=until]):not([type=hidden])";
 const written = new WeakMap(); // a text or an element: what this module wrote there, per attribute

@@ -138,6 +138,11 @@ def test_a_name_that_looks_like_a_time_stays(reader: Reader) -> None:
     expect(page.locator(".holder").first).to_contain_text(HOLDER)
 
 
+def test_a_zone_that_may_be_chosen_keeps_its_name(reader: Reader) -> None:
+    page = reader(BERLIN, "/wall-links/")
+    expect(page.get_by_label("Time zone").locator("option:checked")).to_have_text("UTC")
+
+
 def test_a_line_and_a_row_that_come_later_are_in_the_zone(reader: Reader, api: LeaseApi) -> None:
     page = reader(KOLKATA, "/c/embedded/")
     expect(page.locator("[data-live-pill]")).to_contain_text("Live")
