@@ -285,7 +285,8 @@ def _last(scene: Scene) -> str:
 
 
 def _waits(scene: Scene) -> timedelta:
-    return scene.now - scene.episode.at
+    """How long nobody took it: nobody takes a Lease that is deleted."""
+    return (scene.episode.ended_at or scene.now) - scene.episode.at
 
 
 def _to_zero(event: EventFact) -> bool:
