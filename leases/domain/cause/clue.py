@@ -301,7 +301,7 @@ _unpack = msgspec.msgpack.Decoder(list[_Packed]).decode
 
 
 def packed(clues: Iterable[Clue]) -> bytes:
-    """Keep what is told of clues of one Lease in a fifth of their memory."""
+    """Keep what is told of clues of one Lease as bytes, which take less memory."""
     blank = ("cluster", "namespace", "name", "uid", "renewal", "resource_version")
     return _pack([
         _Packed(
