@@ -167,6 +167,7 @@ def _is_readable(name: str, value: Any) -> bool:
 
 
 BEFORE, AFTER = timedelta(seconds=30), timedelta(seconds=5)  # around the first change
+JUST = timedelta(milliseconds=500)
 
 
 def writes_behind(incidents: Sequence[Incident]) -> dict[str, Edit]:
@@ -189,12 +190,17 @@ def writes_behind(incidents: Sequence[Incident]) -> dict[str, Edit]:
     found = {}
     for one in mine:
         keys = set(one.leases[:MAX_LEASES])
-        for row in newest:
-            near = one.began - BEFORE <= row.at <= one.began + AFTER
-            same = row.cluster == one.cluster and ObjectName(row.namespace, row.name) in keys
-            if near and same and (one.writer is None) is (row.action == "lease.delete"):
-                found[one.id] = row
-                break
+        rows_near = [
+            row
+            for row in newest
+            if one.began - BEFORE <= row.at <= one.began + AFTER
+            and row.cluster == one.cluster
+            and ObjectName(row.namespace, row.name) in keys
+            and (one.writer is not None or row.action == "lease.delete")
+        ]
+        if rows_near:  # the last one before it began; clocks of replicas differ
+            before = (row for row in rows_near if row.at <= one.began + JUST)
+            found[one.id] = next(before, rows_near[-1])
     return found
 
 

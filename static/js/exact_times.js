@@ -40,3 +40,7 @@ export function keepZone() {
   const isKept = kept === (ZONE === "UTC" ? undefined : `zone=${ZONE}`);
   if (!isKept) document.cookie = `zone=${ZONE}; path=/; samesite=lax${ZONE === "UTC" ? "; max-age=0" : ""}`;
 }
+
+// Another zone may have been chosen in another tab since: what is typed here means that of this page.
+const SENDS = ["submit", "click", "change", "keydown", "htmx:configRequest"];
+for (const event of SENDS) document.addEventListener(event, keepZone, true);

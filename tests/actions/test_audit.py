@@ -9,10 +9,12 @@ from django.contrib.auth.models import User
 
 from leases.actions import audit
 from leases.domain.change import ChangeType
+from leases.domain.incident import Cause
 from leases.domain.lease import ObjectName
-from leases.history.audit_trail import writes_of
+from leases.history.audit_trail import writes_behind, writes_of
 from leases.models import Edit
-from tests.support.values.changes import a_change
+from tests.support.values.changes import T0, a_change
+from tests.support.values.incident_rows import incident_with
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
@@ -75,3 +77,22 @@ def test_of_a_change_that_was_found_later_a_write_is_only_what_it_wrote():
     assert by_form("2", ChangeType.TAKEN_OVER)
     assert not by_form("2", ChangeType.CREATED)
     assert by_form("3", ChangeType.CREATED)
+
+
+@pytest.mark.django_db
+def test_the_write_behind_an_incident_is_the_last_one_before_it_began():
+    user = User.objects.create(username="ada")
+    for seconds, action in ((-4.0, "lease.edit"), (-0.2, "lease.delete"), (2.0, "lease.create")):
+        Edit.objects.create(
+            at=T0 + timedelta(seconds=seconds), user=user, cluster="a", namespace="kube-system",
+            name="scheduler", action=action, outcome=audit.DONE,
+        )  # fmt: skip
+    by_form = {"cause": Cause.BY_HAND, "writer": "leaseboard"}
+    change = a_change(0, namespace="kube-system", name="scheduler", cluster="a")
+    deleted = incident_with(change, **by_form)
+    edited = incident_with(change, id="two", began=T0 - timedelta(seconds=3.9), **by_form)
+    found = writes_behind([deleted, edited])
+    assert {number: row.action for number, row in found.items()} == {
+        "one": "lease.delete",
+        "two": "lease.edit",
+    }

@@ -200,6 +200,19 @@ def test_what_is_typed_is_in_the_zone_and_the_url_in_utc(reader: Reader) -> None
     expect(page.locator("label", has=page.locator("[name=since]"))).to_contain_text("Kolkata")
 
 
+def test_what_is_typed_is_in_the_zone_of_its_page(reader: Reader, server: Server) -> None:
+    """Another one was chosen in another tab meanwhile."""
+    page = reader(KOLKATA, "/c/embedded/history/")
+    other = page.context.new_page()
+    other.goto(f"{server.url}/account/time-zone/")
+    choose(other, "UTC")
+    other.close()
+    page.evaluate("document.querySelectorAll('details').forEach((one) => (one.open = true))")
+    page.locator("[name=since]").fill("2026-11-20 05:42")
+    page.locator("[name=since]").press("Enter")
+    page.wait_for_url(re.compile(r"since=2026-11-20T00(%3A|:)12(%3A|:)00Z"))
+
+
 def test_a_wall_is_in_the_zone_of_its_link(visits: Visits, server: Server) -> None:
     page = visits.open("/wall-links/")
     page.get_by_label("Name", exact=True).fill("room")

@@ -227,6 +227,8 @@ def foreign_writer(clue: Clue) -> str | None:
     if writer is None or after is None or change.change is ChangeType.CREATED:
         return None
     usual = usual_writer(clue)
+    if writer == FORM_WRITER:
+        return writer
     if is_human_writer(writer):
         renews = usual == writer and (clue.renewals_seen >= OFTEN or not is_of_a_person(writer))
         return None if renews else writer

@@ -414,6 +414,15 @@ def test_a_lease_made_through_a_form_was_created_for_its_holder_and_not_handed_o
     assert told == ["default/controller was handed to demo here, through a form, at 12:00:04"]
 
 
+def test_a_release_through_a_form_is_never_that_of_the_holder_itself() -> None:
+    """After a restart nobody knows who renews, and the release owns every field."""
+    released = lease("", renewed=4, duration=1, version=2)
+    (clue,) = _written(_clues(lease(OLD), (4, released)), "leaseboard", 0)
+    (incident,) = _incidents(_book([replace(clue, renewals_seen=50)]))
+    assert (incident.cause, incident.writer) == (Cause.BY_HAND, "leaseboard")
+    assert incident.confidence is Confidence.CERTAIN
+
+
 def test_what_a_person_wrote_overran_as_soon_as_nobody_held_it_for_its_duration() -> None:
     made = _made(lease("demo", renewed=1, acquired=1, duration=3, version=2), (4.5, None))
     book = _book(_written(made, "kubectl-create", 0))
