@@ -40,7 +40,7 @@ PREFIX = "leaseboard_election_"
 MAX_HOLDER = 512  # characters of a label; an API server accepts a megabyte
 # Name, type and help of each family, in the order in which `_samples` gives their values.
 FAMILIES = (
-    ("holder_info", "gauge", "Who holds the election; absent while nobody does."),
+    ("holder_info", "gauge", "Whom the election names, also once expired; absent while nobody."),
     ("seconds_since_renewal", "gauge", "Age of the last renewal, by our own clock."),
     ("duration_seconds", "gauge", "leaseDurationSeconds."),
     ("expiry_timestamp_seconds", "gauge", "When others may take it, by our own clock."),
