@@ -90,6 +90,7 @@ def test_the_worst_cluster_comes_first_and_nothing_is_cut_off(wall: Page, server
     expect(wall.locator("#fleet-sums")).to_contain_text(
         f"{len(OTHERS) + 1} clusters, {len(OTHERS)} quiet"
     )
+    expect(strips.first).to_contain_text("were lost with this one", timeout=LIMIT)
     for width, height in SCREENS:
         wall.set_viewport_size({"width": width, "height": height})
         room = UPRIGHT if height > width else LYING
