@@ -30,7 +30,7 @@ from leases.domain.cause.inquiry import Inquiries
 from leases.domain.cause.judge import judge
 from leases.domain.cause.node_groups import Crowd
 from leases.domain.cause.scene import Group, Judged, Scene, Verdict, surest
-from leases.domain.cause.unwatched import told, unwatched_time
+from leases.domain.cause.unwatched import nobody_took_it, told, unwatched_time
 from leases.domain.cause.usual_writers import UsualWriters, remember
 from leases.domain.change import Change, ChangeType
 from leases.domain.figures import Span
@@ -90,15 +90,18 @@ class Casebook:
             episode.end = clue
             del self._latest[key]
             self._touch(episode, change.observed_at)
+            self._divide(episode)
             return
         if episode is not None and episode.takes(clue):
             episode.add(clue)
             self._touch(episode, change.observed_at)
+            self._divide(episode)
             if episode.kind is Kind.HEARTBEAT and not episode.open:
                 self._node_came_back(episode, change.observed_at)
             return
         if self._crowd.takes(clue, self._known.breaks) or self._going_on.takes(clue):
             self._dirty = self._crowd_is_new = True
+            self._divide_what_goes_on()
             return
         if self._crowd.begins(clue, MAX_LISTED):
             self._crowd.add(clue)
@@ -107,6 +110,22 @@ class Casebook:
             self._open(Episode(clue))
         elif change.change is ChangeType.CREATED and not change.inferred:
             remember(self._births, key, clue)
+
+    def _divide(self, episode: Episode) -> None:
+        """Let an outage of the API in which nobody could take a Lease that was released before end
+        the story of its release: whoever comes at once then belongs to the outage.
+        """
+        if episode.opening is not ChangeType.RELEASED or episode.rests:
+            return
+        last = episode.all_clues[-1]
+        outage = self._going_on.waited_out(episode.at, last)
+        if outage is not None and unwatched_time(episode, self._known) is not outage:
+            episode.cut_off(outage.since)
+            self._touch(episode, last.change.observed_at)
+            newest = self._latest.get(episode.key, episode)
+            self._open(Episode(last, outage))
+            if newest is not episode:
+                self._latest[episode.key] = newest
 
     def watch(self, connection: Connection, now: datetime) -> None:
         """Our own watch broke, or lives again."""
@@ -123,7 +142,15 @@ class Casebook:
         found = self._known.missed(missed)
         if found.hosted:
             self._end_before(found.since)
+        if found.of_all:
+            for episode in tuple(self._episodes.values()):
+                self._divide(episode)
+            self._divide_what_goes_on()
         self._judge_again(found)
+
+    def _divide_what_goes_on(self) -> None:
+        for clue, outage in self._going_on.divide():
+            self._open(Episode(clue, outage))
 
     def _end_before(self, at: datetime) -> None:
         """What comes after the Lease API stood still does not tell why a Lease was lost before."""
@@ -340,11 +367,14 @@ class Casebook:
         number = id(episode)
         judged = self._judged.get(number)
         if judged is None:
-            over = episode.end is not None and episode.cut_at
+            over = (episode.is_cut_off or episode.end is not None) and episode.cut_at
             scene = Scene(episode, self._known, over or now)
-            gap = unwatched_time(episode, self._known)
+            gap = episode.waited_out or unwatched_time(episode, self._known)
+            verdict = told(scene, judge(scene), gap)
+            if episode.is_cut_off and over:
+                verdict = replace(verdict, sentence=nobody_took_it(verdict.sentence, over))
             judged = replace(
-                self._judgement(episode, told(scene, judge(scene), gap)),
+                self._judgement(episode, verdict),
                 node=scene.node,
                 stopped_at=scene.stopped_at(),
                 died=scene.died(),

@@ -11,6 +11,7 @@ from functools import lru_cache
 
 import msgspec
 
+from leases.domain.cause.facts import Break
 from leases.domain.change import Change, ChangeType, Managers, identity, owner_of
 from leases.domain.holder_identity import split_holder
 from leases.domain.incident import Cause, Member
@@ -331,16 +332,19 @@ class Episode:
     """One Lease, and what happened to it. `open`: nobody holds it yet."""
 
     __slots__ = (
-        "_clues", "at", "cut_at", "duration", "end", "key", "kind", "loser", "lost_at", "open",
-        "opening", "rhythm", "slowest",
+        "_clues", "at", "cut_at", "duration", "end", "is_cut_off", "key", "kind", "loser",
+        "lost_at", "open", "opening", "rhythm", "slowest", "waited_out",
     )  # fmt: skip
 
-    def __init__(self, clue: Clue) -> None:
+    def __init__(self, clue: Clue, waited_out: Break | None = None) -> None:
+        """`waited_out`: nobody could write in that time; the clue ended a wait that was older."""
         self.key = clue.key
+        self.waited_out = waited_out
         self._clues: list[Clue] | bytes = [clue]
         self.open = clue.change.change in _GAPS
         self.cut_at: datetime | None = None  # what came after does not tell why it was lost
         self.end: Clue | None = None  # of what was cut: it is held again, or gone
+        self.is_cut_off = False  # at `cut_at` began what tells how it went on
         self._begin()
 
     @property
@@ -412,6 +416,8 @@ class Episode:
         """When it was over: nobody is without a Lease that was deleted."""
         if self.end is not None:
             return self.end.change.at
+        if self.is_cut_off:
+            return self.cut_at
         over = not self.open or self.last.change.change is ChangeType.DELETED
         return self.last.change.at if over else None
 
@@ -448,7 +454,7 @@ class Episode:
         """The changes that ended a time without a holder which it began itself: whoever was put
         where nobody was ended that of another one.
         """
-        put = self.opening is ChangeType.ACQUIRED
+        put = self.opening is ChangeType.ACQUIRED or self.waited_out is not None
         return [one.change for one in (self.all_clues[1:] if put else self.all_clues)]
 
     def happened(self, *types: ChangeType) -> bool:
@@ -464,6 +470,12 @@ class Episode:
         if self.opening is ChangeType.RECONFIGURED:
             return self._prefers() and clue.change.at - self.at <= FOLLOWS
         return self._ends_theft(clue)
+
+    def cut_off(self, at: datetime) -> None:
+        """Let it end at that moment, without its last clue: nobody held the Lease yet."""
+        if self.end is None:
+            self.clues.pop()
+        self.end, self.cut_at, self.is_cut_off, self.open = None, at, True, True
 
     def add(self, clue: Clue) -> None:
         self.clues.append(clue)

@@ -235,6 +235,16 @@ class Knowledge:
                 return one
         return None
 
+    def kept_waiting(self, since: datetime, until: datetime, within: timedelta) -> Break | None:
+        """Return the time between two moments in which nobody could write, if it ended no longer
+        than `within` before the later one.
+        """
+        for one in self.breaks:
+            ended = one.until
+            if one.of_all and ended is not None and since <= one.since < until <= ended + within:
+                return one
+        return None
+
     @property
     def is_broken(self) -> bool:
         """Whether nobody watches now."""

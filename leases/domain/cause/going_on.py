@@ -1,14 +1,15 @@
 """Incidents that outlive their episodes: each waits for somebody to hold its Leases again."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
 import msgspec
 
 from leases.domain.cause.clue import Clue, Episode, contender
-from leases.domain.cause.facts import Knowledge
+from leases.domain.cause.facts import Break, Knowledge
 from leases.domain.cause.node_groups import GOES_ON, one_more
+from leases.domain.cause.unwatched import nobody_took_it
 from leases.domain.change import Change, ChangeType
 from leases.domain.figures import LONG_GAP_SECONDS, Span, held, watched_gap
 from leases.domain.incident import Cause, Incident, Member, Standing
@@ -111,6 +112,8 @@ class GoingOn:
         self._news: dict[str, Incident] = {}
         self._cut: set[str] = set()  # what comes now does not tell why they began
         self._planned: dict[str, tuple[datetime, Wait]] = {}  # and when to look at it again
+        # Those that were over lately, without whoever ended them, and since when he was waited for.
+        self._planned_ends: dict[str, tuple[Incident, datetime, Clue]] = {}
         self._stopped_at: datetime | None = None  # of the run before
 
     def keep(
@@ -194,7 +197,7 @@ class GoingOn:
             return self._takes_unlisted(clue)
         if change.change not in ENDS | _GOES_ON:
             return False
-        incident = self._incidents[number]
+        before = incident = self._incidents[number]
         member = clue.member
         if member in self._members[number]:
             return True
@@ -210,12 +213,43 @@ class GoingOn:
             incident = _retold(incident, clue)
         if change.change in ENDS or change.change is ChangeType.DELETED:
             del self._of[clue.key]
-            del self._open[number][clue.key]
+            since = self._open[number].pop(clue.key) or incident.began
             incident = self._waits(incident, change)
             if not self._goes_on(number):
+                if incident.planned and change.change in ENDS:
+                    self._planned_ends[number] = before, since, clue
                 incident = _replace(incident, ended=change.at, unheld_since=None)
         self._incidents[number] = self._news[number] = incident
         return True
+
+    def waited_out(self, since: datetime, clue: Clue) -> Break | None:
+        """Return the time in which nobody could write any Lease, between a loss and whoever came
+        within the duration of the Lease after it; a person can come at any time.
+        """
+        if clue.change.change not in ENDS or clue.by_person:
+            return None
+        lasts = None if clue.after is None else clue.after.spec.lease_duration_seconds
+        within = timedelta(seconds=lasts or USUAL_DURATION)
+        return self._known.kept_waiting(since, clue.change.at, within)
+
+    def divide(self) -> Iterator[tuple[Clue, Break]]:
+        """Let each planned incident end where an outage began, if one stood between it and whoever
+        took its last Lease. Yields what belongs to the outage.
+        """
+        for number, (incident, since, clue) in tuple(self._planned_ends.items()):
+            outage = self.waited_out(since, clue)
+            if outage is not None:
+                del self._planned_ends[number]
+                divided = _replace(
+                    so_far(incident, outage.since, self._known.blind(clue.change.at)),
+                    ended=outage.since,
+                    unheld_since=None,
+                    sentence=nobody_took_it(incident.sentence, outage.since),
+                )
+                self._news[number] = divided
+                if number in self._incidents:
+                    self._incidents[number] = divided
+                yield clue, outage
 
     def _worst_gap(self, incident: Incident, change: Change) -> float | None:
         blind = self._known.blind(change.at)
@@ -273,12 +307,17 @@ class GoingOn:
                 since = one.unheld_since if ended is None else None
                 settled = _replace(one, settled=True, ended=ended, unheld_since=since)
                 self._incidents[number] = self._news[number] = settled
+        for number in [
+            one for one, (_, _, clue) in self._planned_ends.items() if _is_old(clue, now)
+        ]:
+            del self._planned_ends[number]
         self._let_them_grow(now)
         self._find_what_overran(now)
         news = list(self._news.values())
         self._news.clear()
         for incident in news:
-            if incident.settled and incident.ended is not None:
+            is_here = incident.id in self._incidents
+            if is_here and incident.settled and incident.ended is not None:
                 self._forget(incident.id)
         return news
 
@@ -327,6 +366,10 @@ class GoingOn:
         for key in self._open.pop(number):
             if self._of.get(key) == number:
                 del self._of[key]
+
+
+def _is_old(clue: Clue, now: datetime) -> bool:
+    return now - clue.change.observed_at >= SETTLED_AFTER
 
 
 def _retold(incident: Incident, clue: Clue) -> Incident:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from leases.domain.cause.rules.api import api_trouble
+from leases.domain.cause.rules.api import api_trouble, waited_out
 from leases.domain.cause.rules.handover import by_shape, scaled_down, stopped
 from leases.domain.cause.rules.place import drained, evicted, heartbeat, node_down
 from leases.domain.cause.rules.process import cut_off, ended, gave_up, killed_for_memory, starved
@@ -24,6 +24,7 @@ def _died_at_once(scene: Scene) -> Verdict | None:
 
 
 _RULES: tuple[Rule, ...] = (
+    waited_out,
     by_hand,
     preferred,
     api_trouble,

@@ -28,6 +28,7 @@ from leases.domain.cause.scene import (
 from leases.domain.cause.unwatched import between, happened, is_lost_later
 from leases.domain.change import ChangeType
 from leases.domain.incident import Cause, Confidence, Source
+from leases.domain.kind import Kind
 from leases.domain.phase import CADENCES, SLACK
 from leases.domain.watched_times import BRIEF, Missing
 
@@ -172,6 +173,9 @@ def _victims(gap: Break, there: list[Judged]) -> list[Judged]:
     found = []
     for one in there:
         late = still_late(one.episode, seconds)
+        if one.episode.waited_out is not None:
+            found.append(one)
+            continue
         # Where nobody was back, a holder is no later than the others.
         alone = late < STILL_LATE and silence_of_all(one.episode) is None
         until = gap.until if alone else max(gap.until, back)
@@ -187,18 +191,17 @@ def _silent_before(gap: Break, found: Mapping[int, Judged], left: list[Judged]) 
     back = _first_back(list(found.values()), gap.since) or gap.until
     if gap.until is None or back is None:
         return []
-    lost_there = {one.node for one in left if one.node and one.at < gap.since}
+    seconds = (gap.until - gap.since).total_seconds()
     return [
         one
         for one in left
         if one.serial not in found
-        and _shows_nothing_else(one.verdict)
+        and _shows_nothing_else(one)
         and one.verdict.cause is not Cause.BY_HAND
         and one.episode.opening is ChangeType.EXPIRED
         and one.lost_at < gap.since <= one.at <= gap.until
-        and one.episode.key.name not in lost_there
         and one.episode.ended_at is not None
-        and one.episode.ended_at <= back + timedelta(seconds=1.5 * one.episode.slowest + 2.0)
+        and one.episode.ended_at <= back + still_late(one.episode, seconds)
     ]
 
 
@@ -209,7 +212,11 @@ def _was_late(one: Judged, gap: Break) -> bool:
     return one.episode.opening in _RAN_OUT and gap.since - one.lost_at > late_after
 
 
-def _shows_nothing_else(verdict: Verdict) -> bool:
+def _shows_nothing_else(one: Judged) -> bool:
+    """Whether only its silence speaks: a Node is not ready because its heartbeats are missing."""
+    verdict = one.verdict
+    if one.episode.kind is Kind.HEARTBEAT and verdict.cause is Cause.NODE_DOWN and not one.died:
+        return True
     by_silence = all(fact.source is Source.LEASES for fact in verdict.evidence)
     sure = verdict.confidence is Confidence.CERTAIN
     return verdict.confidence is Confidence.POSSIBLE or (by_silence and not sure)
@@ -241,7 +248,9 @@ def _off(gaps: list[Break], there: list[Judged], crowd: Crowd, early: list[Judge
     since = gap.since if last is None else max(gap.since, last)
     count = _count(there, crowd)
     if early:
-        count += f"; {some([one.episode.key.name for one in early])} had fallen silent before"
+        count += f"; {_names(early)} had fallen silent before"
+    if unheld := [one for one in there if one.episode.waited_out is not None]:
+        count += f"; nobody held {_names(unheld)} before"
     if gap.hosted:
         what = "stood still" if gap.why is Missing.STOOD_STILL else "were stopped"
         times = between(since, until).replace(" and ", " to ")
@@ -308,6 +317,10 @@ def _is_silenced(one: Judged, since: datetime, back: datetime) -> bool:
         return False
     until = episode.ended_at or back
     return (min(until, back) - max(one.lost_at, since)) >= SHARE * (back - since)
+
+
+def _names(there: list[Judged]) -> str:
+    return some([one.episode.key.name for one in there])
 
 
 def _last_renewal(there: list[Judged], until: datetime) -> datetime | None:

@@ -132,6 +132,11 @@ def happened(gap: Break, now: datetime) -> str:
     return f"Happened between {between(gap.since, until)}, while nobody watched"
 
 
+def nobody_took_it(sentence: str, at: datetime) -> str:
+    """Return how a loss is told whose story ends at an outage."""
+    return f"{sentence}; nobody had taken it when the API server went at {clock(at)}"
+
+
 def between(since: datetime, until: datetime) -> str:
     """Two times of day in UTC, with their days where these differ."""
     if since.date() == until.date():

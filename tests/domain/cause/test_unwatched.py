@@ -8,7 +8,7 @@ from datetime import datetime
 import pytest
 
 from leases.domain.cause import casebook, node_groups
-from leases.domain.cause.facts import Fact, PodFact, Question, RefusedSource
+from leases.domain.cause.facts import Fact, NodeFact, PodFact, Question, RefusedSource
 from leases.domain.change import ChangeType, identity
 from leases.domain.figures import watched_gap
 from leases.domain.incident import Cause, Confidence, Incident, Source, Standing
@@ -653,6 +653,32 @@ async def test_who_fell_silent_before_a_pause_and_came_back_with_all_is_named_in
     assert fact == f"{one.key.name} renewed last at {after(last):%H:%M:%S}, before that"
 
 
+def not_ready(question: Question, now: datetime) -> list[NodeFact]:
+    """A controller calls a Node so because its heartbeats are missing."""
+    if question.source is not Source.NODES:
+        return []
+    return [NodeFact(name=question.key.name, read_at=now, ready="Unknown", ready_since=after(64))]
+
+
+async def test_a_node_that_was_cut_off_before_a_pause_and_comes_back_after_it_is_named_in_it() -> (
+    None
+):
+    cluster = Cluster()
+    board = Board(cluster, 0.0, hosted=True, answers=not_ready)
+    board.connect()
+    board.until(34)
+    one = cluster.holders[ELECTIONS + 3]
+    one.silent = DAY
+    board.until(60)
+    board = paused(board, 100, anew=False, hosted=True)
+    one.silent = board.now + 25
+    board.until(board.now + 300)
+    board.stop()
+    (incident,) = board.incidents
+    assert (incident.cause, len(incident.leases)) == (Cause.API_OUTAGE, ELECTIONS + NODES)
+    assert incident.sentence.endswith(f"; {one.key.name} had fallen silent before")
+
+
 async def test_where_all_fell_silent_just_before_a_pause_nobody_is_named() -> None:
     """What stopped them stopped us."""
     cluster = Cluster(nodes=0)
@@ -944,6 +970,10 @@ async def test_a_deletion_in_a_brief_break_has_no_exact_time() -> None:
     )
 
 
+def identities(incident: Incident) -> set[str]:
+    return {one.identity for one in incident.members}
+
+
 def planned_stop(board: Board) -> str:
     """The holder of an election stops as it should; for now nobody else is there."""
     one = board.cluster.holders[2]
@@ -965,13 +995,13 @@ def take(board: Board, at: float) -> None:
     [
         ("stop", 3.0, 48.0), ("stop", 100.0, 48.0), ("stop", 100.0, 10.0),
         ("freeze", 100.0, 48.0), ("freeze", 100.0, 10.0),
-        ("cut", 3.0, 48.0), ("cut", 100.0, 48.0),
+        ("cut", 3.0, 48.0), ("cut", 100.0, 48.0), ("cut", 130.0, 48.0),
     ],
 )  # fmt: skip
-async def test_a_planned_stop_goes_on_through_an_outage_that_is_no_part_of_its_wait(
+async def test_an_outage_ends_what_waited_for_a_holder_before(
     ended_by: str, seconds: float, since: float
 ) -> None:
-    """Whoever would have come next could not, and no figure has that."""
+    """Whoever would have come next could not: that is told by the outage, and no figure has it."""
     cluster = Cluster()
     hosted = ended_by != "cut"
     board = watching(cluster, since, hosted=hosted)
@@ -997,11 +1027,20 @@ async def test_a_planned_stop_goes_on_through_an_outage_that_is_no_part_of_its_w
     (stop,) = [one for one in board.incidents if one.began < after(59)]
     assert stop.standing is (Standing.PLANNED if since > 45 else Standing.OVERRAN)
     assert stop.cause in (Cause.GRACEFUL_STOP, Cause.SCALED_DOWN)
+    assert stop.confidence is Confidence.POSSIBLE
     taken = max((one for one in board.changes if one.name == "app-2"), key=lambda one: one.at)
-    assert (taken.change, stop.ended) == (ChangeType.ACQUIRED, taken.at)
+    assert taken.change is ChangeType.ACQUIRED
+    assert stop.ended is not None
+    assert after(58) <= stop.ended <= after(60.5)
+    assert stop.sentence.endswith(
+        f"; nobody had taken it when the API server went at {stop.ended:%H:%M:%S}"
+    )
+    (outage,) = [one for one in board.incidents if identity(taken) in identities(one)]
+    assert {one for one in board.incidents if outage is not one} == {stop}
+    assert {*outage.causes.values()} == {Cause.API_OUTAGE}
+    assert "; nobody held app-2 before" in outage.sentence
     assert stop.worst_gap_seconds == pytest.approx(60 - since, abs=2.5)
-    others = [one for one in across(board, 58) if one is not stop]
-    assert {one.cause for one in others} <= OFF
+    assert across(board, 61) == [outage]
 
 
 @pytest.mark.parametrize("anew", [True, False])

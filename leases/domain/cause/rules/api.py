@@ -26,6 +26,15 @@ STILL_LATE = timedelta(seconds=60)  # after an outage: a holder that gave up sta
 GIVES_UP = 2 / 3  # of the duration: RenewDeadline of client-go's tools/leaderelection
 
 
+def waited_out(scene: Scene) -> Verdict | None:
+    """Whoever took a Lease that had no holder could not do so before."""
+    outage = scene.episode.waited_out
+    if outage is None:
+        return None
+    sentence = f"Nobody could take {scene.lease} from {clock(outage.since)} on"
+    return likely(Cause.API_OUTAGE, sentence)
+
+
 def api_trouble(scene: Scene) -> Verdict | None:
     """Nobody at all wrote while the holder should have renewed."""
     episode = scene.episode

@@ -21,6 +21,7 @@ from leases.domain.cause.scene import (
     span,
 )
 from leases.domain.change import ChangeType
+from leases.domain.figures import held
 from leases.domain.incident import Cause, Evidence, Source
 from leases.domain.kind import Kind
 
@@ -28,7 +29,7 @@ LATELY = timedelta(seconds=45)  # a set goes on when its last Pod is ready
 VACANT = timedelta(seconds=30)  # without a holder: nobody contends
 # A rollout with the strategy Recreate goes to zero as well; its next ReplicaSet is up by then.
 RECREATED = timedelta(seconds=40)
-NO_POD_MADE = timedelta(seconds=110)  # an owner that is not at zero has made a Pod by then
+NO_POD_MADE = timedelta(seconds=100)  # an owner that is not at zero has made a Pod by then
 
 
 def stopped(scene: Scene) -> Verdict | None:
@@ -285,8 +286,9 @@ def _last(scene: Scene) -> str:
 
 
 def _waits(scene: Scene) -> timedelta:
-    """How long nobody took it: nobody takes a Lease that is deleted."""
-    return (scene.episode.ended_at or scene.now) - scene.episode.at
+    """How long somebody watched that nobody took it: nobody takes a Lease that is deleted."""
+    since, until = scene.episode.at, scene.episode.ended_at or scene.now
+    return timedelta(seconds=held(since, until, scene.known.blind(until)).watched)
 
 
 def _to_zero(event: EventFact) -> bool:
