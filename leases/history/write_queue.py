@@ -119,6 +119,10 @@ class IncidentQueue:
             self._settled[incident.id] = reviewed
             return
         self._settled.pop(incident.id, None)
+        if over and incident.id in self._sweeps:
+            # Were it stored as settled, a stop would leave the rest of its changes without a cause.
+            self._settled[incident.id] = reviewed
+            reviewed = Reviewed(replace(incident, settled=False), reviewed.at)
         self._reviewed[incident.id] = reviewed
         self._mark(incident, known)
 
@@ -160,7 +164,8 @@ class IncidentQueue:
             taken.append(one)
         for one in taken:
             del self._reviewed[one.incident.id]
-        settled = tuple(islice(self._settled.values(), SETTLED_PER_WRITE))
+        over = (one for number, one in self._settled.items() if number not in self._sweeps)
+        settled = tuple(islice(over, SETTLED_PER_WRITE))
         for one in settled:
             del self._settled[one.incident.id]
         marks = tuple(islice(self._marks.values(), MARKS_PER_WRITE))

@@ -137,6 +137,30 @@ async def test_changes_that_are_not_listed_get_the_cause_too(how, monkeypatch):
     await one.in_thread(let_go)
 
 
+async def test_an_incident_is_settled_when_all_its_changes_are_marked(monkeypatch):
+    """Else a stop amid them would leave the rest without a cause for ever."""
+    monkeypatch.setattr(insert_incidents, "_NEXT", insert_incidents._NEXT.replace("2000", "2"))
+    lost = heartbeats(EXPIRED, range(10, 20))
+    one = a_recorder()
+    one.record(cluster="a", changes=tuple(lost))
+    await one.flush()
+    unlisted = Unlisted(lost[1].at, lost[-1].at, leases=9, changes=9, without=0)
+    told = incident_with(lost[0], ended=lost[-1].at, settled=True, unlisted=unlisted)
+    queue = IncidentQueue("a")
+    queue.add(Reviewed(told, T0))
+    for _ in range(2):  # the process is killed then
+        await in_thread(lambda: insert_incidents.write_incidents_of(queue.take()))
+    assert len([one for one in await in_thread(causes) if one[0]]) < 10
+    (stored,) = await in_thread(lambda: open_incidents("a"))
+    assert (stored.id, stored.settled) == ("one", False)
+    one.restore_incidents("a", [stored], set())
+    one.record_incidents("a", [Reviewed(told, T0)])
+    await one.flush()
+    assert len([one for one in await in_thread(causes) if one[0]]) == 9
+    assert await in_thread(lambda: open_incidents("a")) == []
+    await one.in_thread(let_go)
+
+
 async def test_incidents_wait_while_the_database_refuses_writes(monkeypatch, running):
     monkeypatch.setattr(recorder, "RETRY_DELAYS", (0.01,))
     write, failures = insert_incidents.write_incidents, [OperationalError("disk I/O error")] * 3
