@@ -9,7 +9,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right
 from collections import deque
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from operator import itemgetter
@@ -24,6 +24,7 @@ from leases.domain.change import Change, ChangeType
 from leases.domain.figures import (
     DEFAULT_ABANDONED_AFTER,
     FEWEST,
+    RULES,
     BriefChange,
     Held,
     Span,
@@ -51,6 +52,7 @@ from leases.history.states_as_of import changes_before
 from leases.history.watched_spans import AROUND, pauses, spans_around
 
 HOUR = timedelta(hours=1)
+JUDGED = max(rule.within for rule in RULES.values())  # what is older is only counted
 MAX_OF_LEASE = 2000  # changes that are kept of one Lease
 MAX_KEPT = 50_000  # changes that are kept of all Leases of a group of kinds
 TURNS = 16  # changes back to which a holder is looked for
@@ -70,7 +72,7 @@ class LastHour:
         self.version += 1
 
     def of(self, key: ObjectName) -> tuple[BriefChange, ...]:
-        """Return the newest changes of a Lease, the last one to arrive last."""
+        """Return the changes of a Lease that the rules of flapping read, newest last."""
         few, many = (group.of(key) for group in self._groups)
         return few + many  # both only after a change of kind
 
@@ -82,10 +84,8 @@ class LastHour:
         """Return the number of changes since then for each Lease that had any."""
         sums: dict[ObjectName, int] = {}
         for group in self._groups:
-            for key, changes in group.all():
-                number = sum(change.at >= since for change in changes)
-                if number:
-                    sums[key] = sums.get(key, 0) + number
+            for key, number in group.totals(since):
+                sums[key] = sums.get(key, 0) + number
         return sums
 
     def forget(self, now: datetime) -> None:
@@ -98,11 +98,15 @@ class LastHour:
             group.move(jump.by)
 
 
+_NONE = array("d")
+
+
 class _Group:
     """The changes of some kinds. A Lease's changes are one tuple, replaced whole."""
 
     def __init__(self) -> None:
         self._changes: dict[ObjectName, tuple[BriefChange, ...]] = {}
+        self._older: dict[ObjectName, array[float]] = {}  # seconds since 1970, replaced whole
         self._often: dict[ObjectName, None] = {}
         self._order: dict[ObjectName, None] = {}  # the Lease that changed last comes last
         self._kept = 0
@@ -113,20 +117,34 @@ class _Group:
     def often(self) -> list[ObjectName]:
         return list(self._often)
 
-    def all(self) -> Iterable[tuple[ObjectName, tuple[BriefChange, ...]]]:
-        return self._changes.copy().items()
+    def totals(self, since: datetime) -> Iterator[tuple[ObjectName, int]]:
+        """Yield the number of changes since then of each Lease that had any."""
+        older, seconds = self._older.copy(), since.timestamp()
+        for key, changes in self._changes.copy().items():
+            number = sum(change.at >= since for change in changes)
+            number += sum(at >= seconds for at in older.get(key, ()))
+            if number:
+                yield key, number
 
     def add(self, key: ObjectName, change: BriefChange, now: datetime) -> None:
         known, oldest = self._changes.get(key, ()), now - HOUR
         if change.at < oldest:
             return
-        old = 0
-        while old < len(known) and known[old].at < oldest:
+        old, judged = 0, now - JUDGED
+        while old < len(known) and known[old].at < judged:
             old += 1
         one = _with_shared_holder(change, known)
+        older = self._older.get(key) or _NONE
+        counted = older[bisect_left(older, oldest.timestamp()) :]
+        counted.extend(each.at.timestamp() for each in known[:old] if each.at >= oldest)
         changes = (*known[max(old, len(known) + 1 - MAX_OF_LEASE) :], one)
+        counted = counted[max(0, len(counted) + len(changes) - MAX_OF_LEASE) :]
         self._changes[key] = changes
-        self._kept += len(changes) - len(known)
+        if counted:
+            self._older[key] = counted
+        else:
+            self._older.pop(key, None)
+        self._kept += len(changes) + len(counted) - len(known) - len(older)
         self._order.pop(key, None)
         self._order[key] = None
         if len(changes) >= FEWEST:
@@ -144,12 +162,16 @@ class _Group:
                 return
             del self._order[key]
             self._often.pop(key, None)
-            self._kept -= len(self._changes.pop(key))
+            self._kept -= len(self._changes.pop(key)) + len(self._older.pop(key, _NONE))
 
     def move(self, by: timedelta) -> None:
         self._changes = {
             key: tuple([msgspec.structs.replace(one, at=moved(one.at, by)) for one in changes])
             for key, changes in self._changes.items()
+        }
+        seconds = by.total_seconds()
+        self._older = {
+            key: array("d", [at + seconds for at in older]) for key, older in self._older.items()
         }
 
 

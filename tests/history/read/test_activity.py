@@ -85,7 +85,8 @@ def test_a_start_reads_what_history_remembers_of_the_day():
     activity = Activity()
     activity.read(rows[0].cluster, NOW)
     assert activity.of(KEY, NOW)[-3:] == [0, 1, 1]
-    assert activity.last_hour.of(KEY) == (BriefChange.of(rows[1]), BriefChange.of(rows[0]))
+    assert activity.last_hour.of(KEY) == (BriefChange.of(rows[0]),)
+    assert activity.last_hour.totals(NOW - timedelta(hours=1)) == {KEY: 2}
     assert [one.missed for one in activity.missed] == [2]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -25,12 +26,29 @@ def note(hour: LastHour, key: ObjectName, *minutes: float, kind: Kind = Kind.ELE
         hour.add(key, kind, BriefChange(ChangeType.TAKEN_OVER, at, "h", None), at)
 
 
-def test_a_lease_keeps_its_changes_of_an_hour():
+def test_a_lease_keeps_the_changes_that_may_flap_and_the_moments_of_an_hour():
     hour = LastHour()
-    note(hour, KEY, 0, 30, 59, 61)
-    assert [one.at - NOW for one in hour.of(KEY)] == [timedelta(minutes=m) for m in (30, 59, 61)]
+    note(hour, KEY, 0, 15, 30, 59, 61)
+    assert [one.at - NOW for one in hour.of(KEY)] == [timedelta(minutes=m) for m in (59, 61)]
+    assert hour.totals(NOW) == {KEY: 4}
+    assert hour.totals(NOW + timedelta(minutes=20)) == {KEY: 3}
     assert hour.of(OTHER) == ()
-    assert hour.version == 4
+    assert hour.version == 5
+
+
+def test_what_is_only_counted_takes_little_memory():
+    hour = LastHour()
+    times = (n / 10 for n in range(599))
+    note(hour, KEY, *times)
+    tracemalloc.start()
+    before = tracemalloc.get_traced_memory()[0]
+    note(hour, OTHER, *(n / 10 for n in range(300)))
+    judged = tracemalloc.get_traced_memory()[0] - before
+    note(hour, OTHER, *(n / 10 for n in range(300, 599)))
+    all_of_them = tracemalloc.get_traced_memory()[0] - before
+    tracemalloc.stop()
+    assert hour.totals(NOW)[OTHER] == 599
+    assert all_of_them < 1.3 * judged
 
 
 def test_a_lease_without_changes_for_an_hour_is_dropped():
@@ -110,8 +128,10 @@ def test_all_leases_cannot_fill_the_memory_and_heartbeats_displace_no_election(m
 @pytest.mark.parametrize("by", [timedelta(hours=5), timedelta(days=-400)])
 def test_a_jump_of_the_clock_moves_the_changes(by):
     hour = LastHour()
-    note(hour, KEY, 0, 10)
+    note(hour, KEY, -40, 0, 10)
     hour.clock_jumped(Jump(NOW, NOW + by))
     assert [one.at - by for one in hour.of(KEY)] == [NOW, NOW + timedelta(minutes=10)]
     hour.forget(NOW + by)
     assert len(hour.of(KEY)) == 2
+    assert hour.totals(NOW + by - timedelta(minutes=41)) == {KEY: 3}
+    assert hour.totals(NOW + by - timedelta(minutes=39)) == {KEY: 2}
