@@ -341,6 +341,8 @@ class Casebook:
         self._episodes[id(episode)] = episode
         self._crowd.listed += _is_lost_heartbeat(episode)
         lost = self._latest.get(episode.key)
+        if lost is not None:
+            episode.key = lost.key  # one object for all losses of a Lease
         if lost is None or not lost.open or not episode.only_edits:
             self._latest[episode.key] = episode  # else the one that lost it waits for its end
         now = episode.last.change.observed_at

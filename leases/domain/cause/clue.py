@@ -304,27 +304,37 @@ _unpack = msgspec.msgpack.Decoder(list[_Packed]).decode
 
 
 def packed(clues: Iterable[Clue]) -> bytes:
-    """Keep what is told of clues of one Lease as bytes, which take less memory."""
-    blank = ("cluster", "namespace", "name", "uid", "renewal", "resource_version")
+    """Keep what is told of clues of one Lease as bytes, which take less memory.
+
+    Their members are kept beside them: an incident holds the same ones.
+    """
+    blank = (
+        "cluster", "namespace", "name", "uid", "renewal", "resource_version", "stored_identity",
+    )  # fmt: skip
     return _pack([
         _Packed(
             **msgspec.structs.asdict(one.change)
             | dict.fromkeys(blank, "")
-            | {"stored_identity": one.identity, "heard_at": one.observed_at}
-            | {"by_person": one.by_person}
+            | {"heard_at": one.observed_at, "by_person": one.by_person}
         )
         for one in clues
     ])  # fmt: skip
 
 
-def unpacked(key: ObjectName, kept: bytes) -> list[Clue]:
+def unpacked(kept: bytes, members: Iterable[Member]) -> list[Clue]:
     return [
         Clue(
-            change=msgspec.structs.replace(one, namespace=key.namespace, name=key.name),
+            change=msgspec.structs.replace(
+                one,
+                namespace=member.lease.namespace,
+                name=member.lease.name,
+                stored_identity=member.identity,
+            ),
             observed_at=one.heard_at,
             by_person=one.by_person,
+            stored=member,
         )
-        for one in _unpack(kept)
+        for one, member in zip(_unpack(kept), members, strict=True)
     ]
 
 
@@ -332,8 +342,8 @@ class Episode:
     """One Lease, and what happened to it. `open`: nobody holds it yet."""
 
     __slots__ = (
-        "_clues", "at", "cut_at", "duration", "end", "is_cut_off", "key", "kind", "loser",
-        "lost_at", "open", "opening", "rhythm", "slowest", "waited_out",
+        "_clues", "_members", "at", "cut_at", "duration", "end", "is_cut_off", "key", "kind",
+        "loser", "lost_at", "open", "opening", "rhythm", "slowest", "waited_out",
     )  # fmt: skip
 
     def __init__(self, clue: Clue, waited_out: Break | None = None) -> None:
@@ -341,6 +351,7 @@ class Episode:
         self.key = clue.key
         self.waited_out = waited_out
         self._clues: list[Clue] | bytes = [clue]
+        self._members: tuple[Member, ...] = ()  # of its clues, once it rests
         self.open = clue.change.change in _GAPS
         self.cut_at: datetime | None = None  # what came after does not tell why it was lost
         self.end: Clue | None = None  # of what was cut: it is held again, or gone
@@ -349,7 +360,8 @@ class Episode:
 
     @property
     def clues(self) -> list[Clue]:
-        return self._clues if isinstance(self._clues, list) else unpacked(self.key, self._clues)
+        kept = self._clues
+        return kept if isinstance(kept, list) else unpacked(kept, self._members)
 
     @property
     def first(self) -> Clue:
@@ -362,7 +374,9 @@ class Episode:
 
     def rest(self) -> None:
         """Keep what is told of it, not what it was judged by: that is most of its memory."""
-        self._clues = packed(self.clues)
+        clues = self.clues
+        self._members = tuple(one.stored or Member(self.key, one.identity) for one in clues)
+        self._clues = packed(clues)
 
     def begin_with(self, birth: Clue) -> None:
         """Let an earlier change begin it."""

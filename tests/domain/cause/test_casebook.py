@@ -555,6 +555,18 @@ def test_an_election_that_flaps_for_an_hour_is_one_incident_in_little_memory() -
     assert grown < 100 * 3072
 
 
+def test_an_incident_that_goes_on_and_its_old_losses_keep_each_member_once() -> None:
+    book = Casebook("a")
+    found = flapped(book, Store("a"), range(40))
+    (flaps,) = [one for one in found.values() if one.ended is None and not one.part_of]
+    old = book.losses()[flaps.id][:60]
+    told = flaps.members[:60]
+    assert [clue.member for clue in old] == list(told)
+    assert all(clue.member is one for clue, one in zip(old, told, strict=True))
+    assert all(clue.change.stored_identity is clue.member.identity for clue in old)
+    assert len({id(one.lease) for one in told}) == 1
+
+
 def test_what_rests_in_an_incident_that_goes_on_is_judged_for_good(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
