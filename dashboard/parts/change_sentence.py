@@ -27,13 +27,7 @@ from leases.domain.lease import ObjectName
 from leases.domain.steady_clock import plus
 from leases.domain.watched_times import BRIEF
 from leases.history import find_changes
-from leases.history.audit_trail import (
-    AuditFilter,
-    matching,
-    may_be_by_form,
-    writes_behind,
-    writes_of,
-)
+from leases.history.audit_trail import AuditFilter, matching, writes_behind, writes_of
 from leases.history.database import AWAY, from_stored, reach
 from leases.models import Edit
 
@@ -384,21 +378,11 @@ def _merged(sent: list[Change], written: list[Change]) -> list[Change]:
 
 User = AbstractBaseUser | AnonymousUser
 MAX_REASON = 200  # characters
-MAX_SEARCHED = 50  # changes of an incident
 
 
 def written_by(row: Edit) -> WrittenBy:
     url = reverse("audit_row", args=[row.pk])
     return WrittenBy(row.username, url, shortened(visible(from_stored(row.reason)), MAX_REASON))
-
-
-def author_of(incident: Incident, changes: Sequence[Change], user: User) -> WrittenBy | None:
-    """Return who began an incident of these changes through a form, if anybody did."""
-    if not changes or not may_be_by_form(incident) or not _may_read(user):
-        return None
-    writes = writes_of(changes[:MAX_SEARCHED])
-    row = next((writes[change] for change in changes if change in writes), None)
-    return None if row is None else written_by(row)
 
 
 def authors_of(incidents: Sequence[Incident], user: User) -> dict[str, WrittenBy]:

@@ -43,7 +43,7 @@ from dashboard.pages.incidents.evidence import (
 )
 from dashboard.pages.incidents.list import file_name, incident_item
 from dashboard.pages.incidents.markdown import incident_markdown
-from dashboard.parts.change_sentence import author_of, change_line
+from dashboard.parts.change_sentence import authors_of, change_line
 from dashboard.parts.formatting import day, elapsed, listed, shortened, when
 from dashboard.parts.incident_line import (
     as_known,
@@ -277,7 +277,7 @@ def _page(
     context: dict[str, Any] = story_context(stored, shown, request.cluster.as_of(now), now)
     place = stored.incident.cluster, stored.incident.id
     context |= {
-        "author": author_of(stored.incident, stored.story, request.user),
+        "author": authors_of([stored.incident], request.user).get(stored.incident.id),
         "notes": notes,
         "form": form,
         "sent": messages_of(*place),

@@ -54,6 +54,26 @@ def test_the_incident_names_the_person_and_the_reason(released, operator):
         assert "emptied holderIdentity" not in said
 
 
+def test_an_incident_is_signed_with_the_write_that_began_it_and_not_with_the_one_that_ended_it(
+    store, released, operator
+):
+    ran_out = a_change(2, change=ChangeType.EXPIRED, previous_holder="cp-1")
+    given = a_change(
+        30, change=ChangeType.ACQUIRED, holder="cp-2", writer=FORM_WRITER, resource_version="80"
+    )
+    write_changes([ran_out, given])
+    values = {"cause": Cause.BY_HAND, "writer": FORM_WRITER, "began": ran_out.at}
+    store_incident(incident_with(ran_out, given, id="ended-by-form", **values))
+    Edit.objects.create(
+        user=User.objects.create(username="henry"), at=given.at, username="henry", cluster="a",
+        namespace=given.namespace, name=given.name, action="lease.handover", reason="give it back",
+        outcome="done", resource_version="80", before={}, after={}, request={"verb": "update"},
+    )  # fmt: skip
+    author = words(operator.get("/c/a/incidents/ended-by-form/")).split("by olivia", 1)
+    assert len(author) == 2, "the page names who began it"
+    assert "by henry" not in author[0]
+
+
 def test_the_history_names_the_person_and_not_the_holder(released, operator):
     said = words(operator.get("/c/a/history/"))
     assert "by olivia: drain of cp-1" in said
