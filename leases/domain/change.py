@@ -57,6 +57,7 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     remembered: bool = False  # the known state is from the checkpoint, which lacks most renewals
     written: datetime | None = None  # when its field manager says that it wrote, to the second
     watched_since: datetime = EARLIEST  # before it, for a while, nobody watched
+    by_hand: bool = False  # a person moved renewTime: that is no renewal of the holder's
 
     @property
     def live(self) -> bool:

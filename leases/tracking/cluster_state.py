@@ -14,11 +14,11 @@ from sys import intern
 
 import msgspec
 
+from leases.domain.cause.clue import is_renewed_by_hand
 from leases.domain.change import (
     Observation,
     believed,
     last_sign,
-    last_write,
     renewal_moved,
     vanished,
     written_at,
@@ -217,14 +217,17 @@ class ClusterState:
             self.rows.put(found, self.overrides.judge(found.tracked, now))
         return found
 
-    def renew_as(self, row: Row, lease: Lease, fingerprint: int, now: datetime) -> bool:
+    def renew_as(self, row: Row, event: Applied, now: datetime) -> bool:
         """Apply a whole Lease if it only renews, and remember its fingerprint."""
+        lease = event.lease
         version, claimed = number_of(lease.metadata.resource_version), lease.spec.renew_time
         if claimed is None or not version or not row.outlook.plain:
             return False
         if not only_renewed(row.tracked.lasting.lease, lease):
             return False
-        self.rows.set_fingerprint(row, fingerprint)
+        if is_renewed_by_hand(managers_of_event(event.line)):
+            return False
+        self.rows.set_fingerprint(row, event.fingerprint)
         row.remembered = False
         return self.renew(row, version, claimed, now)
 
@@ -268,10 +271,7 @@ class ClusterState:
         """Apply a Lease of a watch event. `unseen_since`: a write since then was skipped."""
         sight = partial(self.blind_times.event, at, inferred=inferred, unseen_since=unseen_since)
         if row is not None and row.tracked.lasting.lease.uid == lease.uid:
-            seen = sight(row.newest)
-            if not seen.live:
-                written = last_write(managers_of_event(step.line), seen)
-                seen = _replace(seen, written=written)
+            seen = step.as_managers_say(sight(row.newest), row.tracked, lease)
             self.advance(row, lease, seen, step, each=unseen_since is None)
             return row
         if row is not None:

@@ -63,6 +63,7 @@ def outlook(known: Tracked, turn: datetime | None) -> RenewalOutlook:
         # The first renewal may show that it is no lock: see classify.
         and (known.renewals_seen > 0 or lasting.kind is not Kind.LOCK)
         and not lasting.rewritten
+        and not lasting.renewed_by_hand
         and lasting.phase in (Phase.HELD, Phase.UNTIMED)
     )
     lasts = lasting.lease.spec.lease_duration_seconds

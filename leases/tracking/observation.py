@@ -125,6 +125,7 @@ def next_sight(
         estimated=not seen.live if moved else known.estimated,
         rewritten=_rewritten(known.lease, lease) if moved or came else known.rewritten,
         renewed_at=_renewed_before(known, lease) if moved or came else known.lasting.renewed_at,
+        renewed_by_hand=seen.by_hand if moved or came else known.lasting.renewed_by_hand,
         named=named,
         # The deadline judges it anew.
         abandoned=known.lasting.abandoned and not (moved or came or kind is not known.kind),
@@ -264,6 +265,8 @@ def _learn(known: Tracked, lease: Lease, seen: Observation, *, came: bool) -> Tr
     earlier, claimed = known.lease.spec.renew_time, lease.spec.renew_time
     if claimed is None or claimed == earlier or lease.holder != known.lease.holder:
         return known
+    if seen.by_hand:
+        return known
     acquired = known.lease.spec.acquire_time
     if acquired is not None and acquired != lease.spec.acquire_time:
         return known.replace(settled=False)
@@ -274,6 +277,8 @@ def _learn(known: Tracked, lease: Lease, seen: Observation, *, came: bool) -> Tr
     if seen.listed or earlier is None:
         return known
     if seen.inferred or known.observed_at < seen.watched_since:  # nobody watched all of it
+        return known.replace(renewals_seen=known.renewals_seen + 1)
+    if known.lasting.renewed_by_hand:
         return known.replace(renewals_seen=known.renewals_seen + 1)
     intervals, interval = known.intervals, claimed - earlier
     set_meanwhile = seen.live and interval - (seen.now - known.observed_at) > ODD

@@ -227,7 +227,7 @@ class Store:
             event = read_event(event.line)
         if type(event) is Applied:
             row = self._rows.get(event.lease.key)
-            if row is not None and self._ledger.renew_as(row, event.lease, event.fingerprint, at):
+            if row is not None and self._ledger.renew_as(row, event, at):
                 step.renewed.append(row.key)
                 return
         if isinstance(event, Applied | Deleted):

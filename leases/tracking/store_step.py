@@ -5,8 +5,8 @@ from datetime import datetime
 
 import msgspec
 
-from leases.domain.cause.clue import Clue, LateRenewal, LateWriter, Silence
-from leases.domain.change import Change, Observation, writer_of
+from leases.domain.cause.clue import Clue, LateRenewal, LateWriter, Silence, is_renewed_by_hand
+from leases.domain.change import Change, Observation, last_write, writer_of
 from leases.domain.lease import Lease, ObjectName
 from leases.domain.phase import Phase
 from leases.tracking.renewals import LateRenewals, Silences
@@ -74,6 +74,15 @@ class Step:
                 )
             self.clues.append(clue)
 
+    def as_managers_say(self, seen: Observation, known: Tracked, lease: Lease) -> Observation:
+        """Add when the event that is being applied was written, and whether by hand."""
+        renews = known.holder is not None and known.renew_time != lease.spec.renew_time
+        if seen.live and not renews:
+            return seen
+        managers = managers_of_event(self.line)
+        written = None if seen.live else last_write(managers, seen)
+        return _replace(seen, written=written, by_hand=renews and is_renewed_by_hand(managers))
+
     def _lately(self, now: datetime) -> Around:
         """Return what went on in the whole cluster: the same for all changes of the step."""
         if self._around is None:
@@ -87,6 +96,8 @@ class Step:
             return
         if after.renewed_at != seen.now or known.observed_at < seen.watched_since:
             return  # nobody watched the whole interval
+        if seen.by_hand or known.lasting.renewed_by_hand:
+            return
         late = self._overdue.note(known, seen.now)
         if late is not None:
             self.late.append(late)

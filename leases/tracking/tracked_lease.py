@@ -62,6 +62,7 @@ class Lasting(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     settled: bool = False  # the current holder has renewed at least once
     # The last renewal observed, if an edit of the duration moved observed_at since.
     renewed_at: datetime | None = None
+    renewed_by_hand: bool = False  # the last write of renewTime was a person's
     rewritten: str = ""  # resourceVersion that moved observed_at, if renewTime did not grow
     released_by: str | None = None  # the last holder, while there is none
     named: bool = False  # it named a holder before, so an empty name means nobody

@@ -6,11 +6,20 @@ import gzip
 import json
 from pathlib import Path
 
-from leases.domain.cause.clue import Clue
+import pytest
+
+from leases.domain.cause.clue import Clue, is_renewed_by_hand
 from leases.domain.change import ChangeType
 from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Update
-from leases.wire.watch_decoding import Applied, Arrived, Disconnected, Listed, read_event
+from leases.wire.watch_decoding import (
+    Applied,
+    Arrived,
+    Disconnected,
+    Listed,
+    managers_of_event,
+    read_event,
+)
 from tests.support.values.leases import NOON, after, lease
 from tests.tracking.tracker.conftest import Watched
 
@@ -109,3 +118,50 @@ def test_a_plain_renewal_makes_no_clue() -> None:
     update = store.follow([Applied(lease(renewed=4, version=3))], after(4))
     assert update is not None
     assert (update.renewed, update.clues, update.late) == ((lease().key,), (), ())
+
+
+def written_by(renewer: str, holder: str = "controller") -> bytes:
+    """An event whose renewTime the first wrote, and whose holder the second."""
+    entries = [
+        {"manager": name, "operation": "Update", "fieldsV1": {"f:spec": {f"f:{field}": {}}}}
+        for name, field in ((renewer, "renewTime"), (holder, "holderIdentity"))
+    ]
+    return json.dumps({"object": {"metadata": {"managedFields": entries}}}).encode()
+
+
+@pytest.mark.parametrize("person", ["leaseboard", "kubectl-edit", "kubectl-patch"])
+async def test_a_renew_time_that_a_person_writes_is_no_renewal_of_the_holder(person: str) -> None:
+    watched = Watched()
+    watched.live(lease())
+    moments = [*range(2, 22, 2)]
+    for second in moments:
+        event = Applied(lease(renewed=second, version=second), 7, written_by("controller"))
+        watched.at(second, event)
+    before = watched.store.get(lease().key)
+    for second in (32, 43, 55):
+        event = Applied(lease(renewed=second, version=second), 8, written_by(person))
+        watched.at(second, event)
+    by_hand = watched.store.get(lease().key)
+    watched.at(61, Applied(lease(renewed=61, version=61), 7, written_by("controller")))
+    after_it = watched.store.get(lease().key)
+    watched.at(80)
+    told = updates(watched)
+    assert not any(update.late for update in told)
+    assert by_hand.observed_at == after(55)
+    assert by_hand.intervals == before.intervals == after_it.intervals
+    assert by_hand.renewals_seen == before.renewals_seen
+    (expired,) = [
+        clue for update in told for clue in update.clues if clue.change.change is ChangeType.EXPIRED
+    ]
+    assert expired.overdue == ()
+    assert max(expired.renew_intervals) == 2.0
+
+
+def test_a_script_that_holds_a_lease_with_kubectl_renews_it() -> None:
+    def by_hand(renewer: str, holder: str) -> bool:
+        return is_renewed_by_hand(managers_of_event(written_by(renewer, holder)))
+
+    assert not by_hand("kubectl-patch", "kubectl-create")
+    assert not by_hand("controller", "leaseboard")
+    assert by_hand("kubectl-patch", "controller")
+    assert by_hand("leaseboard", "leaseboard")

@@ -212,6 +212,7 @@ is_of_a_person = re.compile(
     r"kubectl(-(annotate|apply|autoscale|client-side-apply|create|edit|label|patch|replace|set"
     r"|taint))?|leaseboard",
 ).fullmatch
+IN_AN_EDITOR = "kubectl-edit"
 OFTEN = 5  # renewals: a script that renews with kubectl is a holder like any other
 
 _TERM = frozenset(
@@ -236,6 +237,18 @@ def foreign_writer(clue: Clue) -> str | None:
     if change.change not in _TERM or usual in (None, writer):
         return None
     return writer if _is_odd(clue) else None
+
+
+def is_renewed_by_hand(managers: Managers) -> bool:
+    """Whether a person wrote the present renewTime, and not the holder. A script that took the
+    Lease with kubectl renews it with kubectl.
+    """
+    writer = owner_of("spec.renewTime", managers)
+    if writer is None or not is_of_a_person(writer):
+        return False
+    holder = owner_of("spec.holderIdentity", managers)
+    by_script = holder is not None and is_of_a_person(holder)
+    return writer in (FORM_WRITER, IN_AN_EDITOR) or not by_script
 
 
 def _is_odd(clue: Clue) -> bool:
