@@ -14,6 +14,7 @@ from leases.domain.lease import ObjectName
 from leases.kube.holder_pods import HolderPlace
 from leases.kube.kube_objects import KubeEvent, newest_events
 from leases.kube.lease_client import candidates_of
+from leases.tracking.tracked_lease import Tracked
 from leases.wire.status import ApiError, Forbidden, NotFound, Unauthorized
 
 WITHIN = 3.0  # seconds for each answer
@@ -35,10 +36,12 @@ class ClusterAnswers(msgspec.Struct, frozen=True, kw_only=True):
     events: tuple[KubeEvent, ...] | NoAnswer
     candidates: tuple[Candidate, ...] | NoAnswer | None
     place: HolderPlace | None = None  # where the holder runs; None: there is no holder
+    held_by: str = ""  # that holder
 
 
 async def ask(cluster: WatchedCluster, key: ObjectName) -> ClusterAnswers:
     """All of it; takes no longer than a few seconds, however ill the cluster is."""
+    tracked = cluster.store.get(key)
     async with cluster.questions:
         managed, events, candidates, place = await asyncio.gather(
             _answer(lambda: _managed(cluster, key), "this Lease", "get", "leases"),
@@ -49,21 +52,26 @@ async def ask(cluster: WatchedCluster, key: ObjectName) -> ClusterAnswers:
                 "list",
                 "leasecandidates",
             ),
-            _place(cluster, key),
+            _place(cluster, tracked),
         )
-    return ClusterAnswers(managed=managed, events=events, candidates=candidates, place=place)
+    return ClusterAnswers(
+        managed=managed,
+        events=events,
+        candidates=candidates,
+        place=place,
+        held_by="" if tracked is None else tracked.holder or "",
+    )
 
 
 async def _events(cluster: WatchedCluster, key: ObjectName) -> tuple[KubeEvent, ...]:
     return await newest_events(cluster.writer, "Lease", key, count=MAX_EVENTS, within=WITHIN)
 
 
-async def _place(cluster: WatchedCluster, key: ObjectName) -> HolderPlace | None:
-    tracked = cluster.store.get(key)
+async def _place(cluster: WatchedCluster, tracked: Tracked | None) -> HolderPlace | None:
     if tracked is None or tracked.holder is None:
         return None
     is_node = tracked.kind is Kind.HEARTBEAT
-    return await cluster.pods.place_of(key, tracked.holder, is_node=is_node, within=SECONDS)
+    return await cluster.pods.place_of(tracked.key, tracked.holder, is_node=is_node, within=SECONDS)
 
 
 async def _managed(cluster: WatchedCluster, key: ObjectName) -> list[dict[str, Any]] | NoAnswer:

@@ -129,6 +129,7 @@ class LeaseView(msgspec.Struct, frozen=True, kw_only=True):
     """`why` and `forecast` count from `observed` (epoch s); `successor` is the preferred holder."""
 
     row: RowView
+    held_by: str
     edit_url: str
     holder_url: str
     timeline_url: str
@@ -154,6 +155,7 @@ def lease_view(
     skipped = skipped_in_full(tracked, now)
     return LeaseView(
         row=row_view(cluster, tracked, now, flapping=flapping, watched=watched),
+        held_by=tracked.holder or "",
         edit_url=reverse("lease_edit", args=[cluster, meta.namespace, meta.name]),
         holder_url=_holder_url(cluster, tracked),
         timeline_url=timeline_url(cluster, tracked.key, tracked.kind),

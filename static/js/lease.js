@@ -67,6 +67,24 @@ function open({ pathname, search }) {
   htmx.ajax("GET", pathname + search, { source: "#past" }).catch(() => {}); // the lane stays as it is
 }
 
+let askedFor; // the holder that the cluster was asked about last
+let asking = false;
+
+/** Ask the cluster again once somebody else holds the Lease. */
+async function askAgain() {
+  const held = document.querySelector("#head [data-held-by]")?.dataset.heldBy;
+  const asked = document.querySelector("#asked[data-asked-of]");
+  if (asking || held === undefined || !asked || held === (askedFor ?? asked.dataset.askedOf)) return;
+  [asking, askedFor] = [true, held];
+  const url = asked.querySelector("[hx-get]").getAttribute("hx-get");
+  await htmx.ajax("GET", url, { target: asked, swap: "outerHTML" }).catch(() => {}); // the socket says why
+  asking = false;
+  askAgain();
+}
+
 start();
 followClock();
+const head = document.getElementById("head");
+if (head) new MutationObserver(askAgain).observe(head, { childList: true, subtree: true });
 document.addEventListener("htmx:afterSettle", start);
+document.addEventListener("htmx:afterSettle", askAgain);

@@ -64,6 +64,17 @@ NO_MINUTES = """() => {
 }"""
 
 
+def test_where_the_holder_runs_follows_the_holder(story, visits):
+    page = visits.open_live(PATH)
+    place = page.locator("#place")
+    expect(place).to_contain_text("There is no Pod cp-1")
+    story.take("story", holder="cp-2", transitions=1)
+    expect(place).to_contain_text("There is no Pod cp-2")
+    story.take("story", holder="cp-3", transitions=2)
+    expect(place).to_contain_text("There is no Pod cp-3")
+    expect(page.locator("#asked")).to_have_count(1)
+
+
 def test_the_lane_goes_on_with_the_clock(story, visits):
     """Not only each minute, and also while renewals draw other parts of the page."""
     page = visits.page(locale="en-IE")  # of its own: the script stays with the page

@@ -27,6 +27,7 @@ class AskedView(msgspec.Struct, frozen=True, kw_only=True):
     """The answers, or their refusals. Events are with their times."""
 
     at: str
+    held_by: str  # whom we asked about
     managers: Sequence[dict[str, Any]] | NoAnswer
     events: Sequence[tuple[KubeEvent, ClusterTime | None]] | NoAnswer
     candidates: Sequence[dict[str, Any]] | NoAnswer
@@ -57,6 +58,7 @@ def asked_view(
         election = elect(candidates, now)
     return AskedView(
         at=when(now, now),
+        held_by=asked.held_by,
         managers=managed if isinstance(managed, NoAnswer) else list(_managers(managed, now)),
         events=events
         if isinstance(events, NoAnswer)

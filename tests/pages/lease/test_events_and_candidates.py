@@ -88,7 +88,11 @@ def text_of(response) -> str:
 
 async def test_the_part_lists_candidates_the_expected_winner_and_the_writers(cluster, operator):
     response = await operator.get(PATH, headers=HTMX)
-    assert response.content.decode().lstrip().startswith('<div class="stack" id="asked">')
+    assert (
+        response.content.decode()
+        .lstrip()
+        .startswith('<div class="stack" id="asked" data-asked-of=')
+    )
     shown = text_of(response)
     assert "cp-2 should win by OldestEmulationVersion." in shown
     assert "It has the oldest emulation version, 1.35.0." in shown
