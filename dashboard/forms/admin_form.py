@@ -64,8 +64,12 @@ class PlainForm(forms.Form):
         super().__init__(*args, **kwargs)
         for field in self.fields.values():
             field.error_messages |= NUL
+
+    def full_clean(self) -> None:
+        for field in self.fields.values():  # a form names some of them for its purpose
             if field.error_messages["required"] == UNNAMED:
                 field.error_messages["required"] = f"Fill in “{field.label}”."
+        super().full_clean()
 
 
 class Hidden(forms.PasswordInput):

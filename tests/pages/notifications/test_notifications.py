@@ -121,6 +121,8 @@ def test_the_password_of_mail_stays_with_its_server(browser):
         ("webhook", {"url": "ftp://example.com/"}, "begins with https:// or http://"),
         ("webhook", {"url": "https://user:pw@example.com/"}, "out of the address"),
         ("slack", {"url": ""}, "Fill in “Address”."),
+        ("pagerduty", {"secret": ""}, "Fill in “Routing key”."),
+        ("opsgenie", {"secret": ""}, "Fill in “API key”."),
         ("alertmanager", {"group_seconds": "9999"}, "Write whole seconds from 0 to 3600."),
         ("alertmanager", {"group_seconds": "-3"}, "Write whole seconds from 0 to 3600."),
         ("alertmanager", {"group_seconds": "x"}, "Write whole seconds from 0 to 3600."),
