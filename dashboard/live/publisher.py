@@ -13,7 +13,7 @@ from functools import partial
 
 from dashboard import clock
 from dashboard.access.known_rights import Right, TokenRight, UserRight
-from dashboard.feed import created_in
+from dashboard.feed import KEPT_CHANGES, created_in
 from dashboard.live import messages
 from dashboard.live.fleet import FleetHub
 from dashboard.live.page_reader import HubView, PageReader
@@ -101,7 +101,9 @@ class ClusterHub(HubView):
         self.pages: set[PageReader] = set()
         self.turn = asyncio.Lock()  # one page at a time, so that the watch is read in between
         self._ticks = 0
-        self._only_in_history = False  # some changes come in no frame: pages fetch them, once there
+        # Some changes come in no frame, or were found by a list: pages fetch them, once there.
+        self._only_in_history = False
+        self._unwritten_lines = 0  # changes that frames brought and history may lack
         self._fetch_again = (0, 0)  # pages drawn up to this seq, that come before this tick
         self.feeds: set[FeedReader] = set()
         self.ends: set[Callable[[str], None]] = set()  # each closes one socket, with a reason
@@ -155,13 +157,20 @@ class ClusterHub(HubView):
         sent = update.changes if len(update.changes) <= MAX_CHANGES_SENT else ()
         seq = self.seq + (1 if sent else 2)
         shown = [change for change in sent if not _first_sight(change)]
-        if len(shown) < len(update.changes):
-            self._only_in_history = True
-            self.awake.set()
+        # What a list found also moves parts that are drawn from history alone.
+        if update.listed or len(shown) < len(update.changes):
+            self._fetch_once_written()
+        self._unwritten_lines += len(shown)
+        if self._unwritten_lines > KEPT_CHANGES:  # the first of them are kept nowhere
+            self._fetch_once_written()
         self.recent.extend((seq, change) for change in shown)
         self.explainable.add(update.changes)
         self.seq = seq  # last, so that `newest` gives no number without its changes
         self._send(update.now, sent)
+
+    def _fetch_once_written(self) -> None:
+        self._only_in_history = True
+        self.awake.set()
 
     def _send(
         self, now: datetime, changes: Sequence[Change] = (), incidents: Sequence[Incident] = ()
@@ -185,8 +194,10 @@ class ClusterHub(HubView):
         """Draw again what speaks of incidents: these began, changed or ended."""
         self.moves.add(seq=self.seq, turn=self.incident_turn, incidents=True)
         self.incident_turn += 1
-        for change in self.explainable.explain(incidents, self.recent):
-            self.explained.append((self.incident_turn, change))
+        explained = self.explainable.explain(incidents, self.recent)
+        if len(explained) > KEPT_CHANGES:
+            self._fetch_once_written()
+        self.explained.extend((self.incident_turn, change) for change in explained)
         self.shared.moved()
         self.told(False)
         for page in self.pages:
@@ -255,7 +266,10 @@ class ClusterHub(HubView):
             self.menu.look(now)
         self._tick_fields()
         self._ticks += 1
-        if self._only_in_history and not self.unwritten():
+        written = not self.unwritten()
+        if written:
+            self._unwritten_lines = 0
+        if self._only_in_history and written:
             self._only_in_history = False
             self._fetch_again = self.seq, self._ticks + LATECOMERS
             self.told(True)

@@ -349,7 +349,7 @@ def changes_of(cluster: str, key: ObjectName, limit: int) -> tuple[int, list[Cha
         change for change in sent if (change.namespace, change.name) == (key.namespace, key.name)
     ]
     written = find_changes.of_lease(cluster, key.namespace, key.name, limit)
-    return seq, _merged(mine, _up_to(cluster, seq, written))[:limit]
+    return seq, with_known_causes(_merged(mine, _up_to(cluster, seq, written))[:limit])
 
 
 def _up_to(cluster: str, seq: int, written: list[Change]) -> list[Change]:

@@ -8,6 +8,7 @@ from datetime import timedelta
 import pytest
 from msgspec.structs import replace
 
+from dashboard.feed import KEPT_CHANGES
 from dashboard.live import publisher
 from dashboard.live.messages import Show
 from dashboard.live.page_reader import PageReader
@@ -22,6 +23,7 @@ from leases.wire.watch_decoding import Deleted, Listed
 from tests.live.page_reader.conftest import NOW, OTHER, write
 from tests.support.board import KEY, a_lease
 from tests.support.values.changes import a_change
+from tests.support.values.incident_rows import incident_with
 from tests.support.values.incidents import open_incident
 
 CHANGE = a_change()
@@ -130,6 +132,55 @@ def test_a_page_fetches_what_a_list_found_once_history_has_it(hub, page):
     later = PageReader(hub, Drawings())
     later.show(Show({}, feed=hub.seq))
     assert "refetch" not in later.frame(NOW)
+
+
+def test_a_page_fetches_what_a_list_found_of_a_known_lease_once_history_has_it(hub, page):
+    waiting = [1]
+    hub.unwritten = lambda: waiting[0]
+    page.show(Show({}, feed=hub.seq))
+    page.frame(NOW)
+    later = NOW + timedelta(seconds=45)
+    listed = (a_lease(holder="cp-2", version="6", now=later), a_lease(OTHER, now=NOW))
+    update = hub.store.replace(Listed(listed, "6"), later)
+    assert [change.change.value for change in update.changes]
+    assert all(change.previous_holder for change in update.changes), "nothing is seen at first"
+    hub.publish(update)
+    assert page.frame(later)["refetch"], "what the store has"
+    hub.tick(later)
+    assert "refetch" not in (page.frame(later) or {})
+    waiting[0] = 0
+    hub.tick(later)
+    assert page.frame(later)["refetch"], "what history has now"
+
+
+def test_a_page_fetches_more_changes_than_frames_bring_once_history_has_them(hub, page):
+    waiting = [1]
+    hub.unwritten = lambda: waiting[0]
+    page.show(Show({}, feed=hub.seq))
+    page.frame(NOW)
+    for first in (0, KEPT_CHANGES // 2 + 1):
+        some = [a_change(first + number) for number in range(KEPT_CHANGES // 2 + 1)]
+        hub.publish(Update(cluster="a", now=NOW, seq=1 + first, changes=tuple(some)))
+        page.frame(NOW)
+    hub.tick(NOW)
+    assert "refetch" not in (page.frame(NOW) or {})
+    waiting[0] = 0
+    hub.tick(NOW)
+    assert page.frame(NOW)["refetch"]
+
+
+def test_a_page_fetches_more_causes_than_frames_bring(hub, page):
+    changes = [
+        a_change(number, name=f"lease-{number}", previous_holder="cp-1")
+        for number in range(KEPT_CHANGES + 1)
+    ]
+    page.show(Show({}, feed=hub.seq))
+    page.frame(NOW)
+    hub.explainable.add(changes)
+    for known, refetches in ((changes[:3], False), (changes[3:], False), (changes, True)):
+        hub.incidents_moved([incident_with(*known, id=f"of-{len(known)}")])
+        hub.tick(NOW)
+        assert ("refetch" in page.frame(NOW)) is refetches
 
 
 def publish(hub, seq, change):
