@@ -32,6 +32,7 @@ class WallStrip(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     css: str
     live: bool
+    empty: bool  # it has no Leases, so nothing is vacant
     icon: str
     sentence: str
     note: str
@@ -57,6 +58,7 @@ def wall_row(row: fleet_row.FleetRow) -> WallRow:
         name=row.cluster,
         css=cell.css,
         live=row.live,
+        empty=cell.css == Phase.VACANT and not fleet_row.total_of(row.counts),
         icon=cell.icon,
         sentence=cell.sentence,
         note=cell.note,

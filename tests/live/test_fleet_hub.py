@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -19,7 +20,7 @@ from leases.domain.steady_clock import Jump
 from leases.domain.watched_times import Connection, ConnectionState
 from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Update
-from leases.wire.watch_decoding import Applied
+from leases.wire.watch_decoding import Applied, Listed
 from tests.support.board import KEY, a_lease, board, fill, member  # noqa: F401
 from tests.support.communicator import Socket
 
@@ -147,6 +148,25 @@ async def test_a_wall_of_all_shows_the_worst_first_and_gets_what_moved(publisher
     assert set(moved) == {"fleet-1", "fleet-2", "fleet-counts", "fleet-sums"}
     assert 'data-cluster="b"' in moved["fleet-1"]
     assert "2 clusters, 1 quiet" in moved["fleet-sums"]
+
+
+async def test_a_cluster_without_leases_does_not_look_vacant_on_a_wall(publisher, hub):
+    now = held_now(publisher)
+    lose_holder(publisher, "a", now)
+    empty = publisher.hubs["b"].store
+    empty.replace(Listed((), "9"), now)
+    await hub.tick(now)
+    wall = open_page(hub, wall=())
+    await hub.tick(now)
+    strips = wall.frame(now)["regions"]
+    said = {name: strips[name] for name in ("fleet-1", "fleet-2")}
+    looks = {
+        re.search(r'data-cluster="(.)"', drawn)[1]: re.search(r'class="([^"]*)"', drawn)[1]
+        for drawn in said.values()
+    }
+    assert "excused" in looks["b"]
+    assert "excused" not in looks["a"]
+    assert any("There are no Leases." in drawn for drawn in said.values())
 
 
 async def test_a_wall_of_some_clusters_hears_of_no_others(publisher, hub):
