@@ -157,8 +157,9 @@ class ClusterHub(HubView):
         sent = update.changes if len(update.changes) <= MAX_CHANGES_SENT else ()
         seq = self.seq + (1 if sent else 2)
         shown = [change for change in sent if not _first_sight(change)]
-        # What a list found also moves parts that are drawn from history alone.
-        if update.listed or len(shown) < len(update.changes):
+        # What nobody watched also moves parts that are drawn from history alone.
+        unwatched = update.listed or any(change.inferred for change in update.changes)
+        if unwatched or len(shown) < len(update.changes):
             self._fetch_once_written()
         self._unwritten_lines += len(shown)
         if self._unwritten_lines > KEPT_CHANGES:  # the first of them are kept nowhere

@@ -153,6 +153,19 @@ def test_a_page_fetches_what_a_list_found_of_a_known_lease_once_history_has_it(h
     assert page.frame(later)["refetch"], "what history has now"
 
 
+def test_a_page_fetches_what_a_resumed_watch_found_once_history_has_it(hub, page):
+    waiting = [1]
+    hub.unwritten = lambda: waiting[0]
+    page.show(Show({}, feed=hub.seq))
+    page.frame(NOW)
+    hub.publish(Update(cluster="a", now=NOW, seq=1, changes=(a_change(inferred=True),)))
+    hub.tick(NOW)
+    assert "refetch" not in page.frame(NOW)
+    waiting[0] = 0
+    hub.tick(NOW)
+    assert page.frame(NOW)["refetch"]
+
+
 def test_a_page_fetches_more_changes_than_frames_bring_once_history_has_them(hub, page):
     waiting = [1]
     hub.unwritten = lambda: waiting[0]
