@@ -36,6 +36,7 @@ from dashboard.live.messages import BadShow, Show, read_show
 from dashboard.live.page_reader import PageReader
 from dashboard.live.publisher import TOO_MANY, ClusterHub, FeedReader, Publisher
 from dashboard.live.shared_drawings import Drawings
+from dashboard.live.shared_pages import OpenPage
 from dashboard.pages.fleet_wall import WALL
 from dashboard.watched_cluster import Grouping
 
@@ -66,7 +67,6 @@ FAILED = 1011
 BUSY = 1013  # the page tries again
 CLOSE_SECONDS = 2.0  # in which the other end must make room for the close frame
 NOT_FOR_WALLS = "A wall link opens its wall alone. Sign in, or send an API token, to read the feed."
-GATHER = 0.02  # seconds in which changes gather into one frame
 
 
 class LiveBoard(Board, Protocol):
@@ -225,14 +225,15 @@ class PageConsumer(ClusterConsumer):
         self.hub = hub
         of_wall = isinstance(self.right, WallRight)
         query = self.scope["query_string"].decode("latin-1") if of_wall else None
-        self.reader = PageReader(hub, _live_board().drawings, wall=query)
-        hub.join(self.reader)
+        reader = PageReader(hub, _live_board().drawings, wall=query)
+        self.page = OpenPage(hub.open_pages, reader)
+        hub.join(reader)
 
     def leave(self) -> None:
-        self.hub.pages.discard(self.reader)
+        self.page.leave()
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
-        if not hasattr(self, "reader") or self.ended or self.closing:
+        if not hasattr(self, "page") or self.ended or self.closing:
             return
         try:
             show = read_show(text_data or "")
@@ -244,23 +245,15 @@ class PageConsumer(ClusterConsumer):
             # A wall shows states alone, no zone and no pool.
             field: Grouping | None = "none" if show.field else None
             show = Show(show=tiles, feed=show.feed, field=field, jumps=show.jumps)
-        self.reader.show(show)
+        self.page.show(show)
 
     async def relay(self, hub: ClusterHub) -> None:
         while True:
-            await self.reader.wake.wait()
-            await asyncio.sleep(GATHER)
-            async with hub.turn:
-                self.reader.wake.clear()
-                frame = self.reader.frame(clock.now())
-            if frame is not None:
-                await self.send(text_data=msgspec.json.encode(frame).decode())
-            picture = self.reader.picture()
-            if picture is not None:
-                groups, phases = picture
-                if groups is not None:
-                    await self.send(text_data=msgspec.json.encode({"groups": groups}).decode())
-                await self.send(bytes_data=phases)
+            message = await self.page.next()
+            if isinstance(message, bytes):
+                await self.send(bytes_data=message)
+            else:
+                await self.send(text_data=message)
 
 
 class ChangesConsumer(ClusterConsumer):

@@ -23,6 +23,7 @@ from leases.wire.microtime import format_microtime
 MAX_SHOWN = 500
 
 Counts = dict[str, int]
+Message = str | bytes  # of a socket: JSON, or a picture of all heartbeats
 
 
 class Show(msgspec.Struct, frozen=True):

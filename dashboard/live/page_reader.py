@@ -1,7 +1,8 @@
 """Build the next frame for one open page from what the page shows."""
 
 import asyncio
-from collections.abc import Collection, Container, Iterable, Sequence
+from collections.abc import Collection, Container, Hashable, Iterable, Sequence
+from copy import copy
 from datetime import UTC, datetime
 from itertools import count
 from typing import Any
@@ -11,107 +12,30 @@ from django.http import QueryDict
 
 from dashboard import clock
 from dashboard.config import VERSION
-from dashboard.feed import ClusterFeed, Flappers, Move, created_in, flapping_of
+from dashboard.feed import Flappers, Move, created_in, flapping_of
 from dashboard.lists.url_parameters import BadFilter
 from dashboard.live import shared_drawings
 from dashboard.live.messages import Counts, Figures, Show, connection_item, read_name
 from dashboard.live.shared_drawings import (
     GROUPS,
-    ClusterMenu,
     Drawings,
     FlapCount,
+    HubView,
     MenuReader,
-    SharedRegions,
+    ShownFeed,
     looks_alike,
 )
-from dashboard.pages.nodes import NodeGrid
 from dashboard.pages.wall import TICKER, has_tile
 from dashboard.parts.lease_filter import LeaseFilter, Matcher, wants
 from dashboard.parts.lease_row import numbers
 from dashboard.watched_cluster import Grouping
-from leases.domain.change import ChangeType, identity
+from leases.domain.change import ChangeType
 from leases.domain.figures import is_in_trouble
 from leases.domain.lease import ObjectName
 from leases.domain.watched_times import Connection, ConnectionState
 from leases.history.activity import Activity
 from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Tracked, Update
-
-
-class HubView(ClusterFeed):
-    """The feed of a cluster with what the reader of one page needs: `dashboard.live.publisher`."""
-
-    shared: SharedRegions
-    menu: ClusterMenu
-    grids: dict[Grouping, NodeGrid]
-
-    def counts(self, now: datetime) -> Counts:
-        raise NotImplementedError
-
-    def figures(self) -> Figures:
-        raise NotImplementedError
-
-    def is_own(self, feed: int) -> bool:
-        raise NotImplementedError
-
-    def is_outdated(self, feed: int) -> bool:
-        raise NotImplementedError
-
-
-class ShownFeed:
-    """`number` is that of the last change that the page has; None: it shows none. `most` limits the
-    lines: a wall draws its newest alone.
-    """
-
-    def __init__(self, hub: HubView, most: int | None = None) -> None:
-        self._hub = hub
-        self._most = most
-        self._form = "line"
-        self.number: int | None = None
-
-    def show(self, wanted: Show) -> bool:
-        """Go on from the page's number. Returns whether the page must fetch everything instead."""
-        before, self.number, self._form = self.number, wanted.feed, wanted.feed_as
-        if self.number is None:
-            return False
-        if wanted.drawn is not None and not self._hub.is_own(self.number):
-            # Another process counted: go by the moment. The page knows lines by their identity,
-            # but it cannot tell counted changes apart.
-            self.number = self._hub.moves.seq_at(wanted.drawn, self._hub.seq)
-            if self._form == "number" and before is not None:
-                self.number = max(self.number, before)
-            return False
-        if self._hub.is_outdated(self.number):
-            self.number = self._hub.seq
-            return True
-        return False
-
-    def news(self, now: datetime) -> tuple[dict[str, Any], bool]:
-        """What a frame says of the feed, and whether the page may lack more than that."""
-        if self.number is None:
-            return {}, False
-        fresh = [(seq, change) for seq, change in self._hub.recent if seq > self.number]
-        lacks_more = len(fresh) == self._hub.recent.maxlen
-        self.number = self._hub.seq
-        if self._form == "number":
-            return {"changes": len(fresh)}, lacks_more
-        if self._most is not None:
-            fresh = fresh[-self._most :]
-        form = shared_drawings.CHANGES[self._form]
-        lines = [shared_drawings.render_change(change, form, now) for _, change in fresh]
-        return {"feed": lines}, lacks_more
-
-    def explained(self, turn: int, now: datetime) -> list[str]:
-        """The changes again whose cause became known after that turn of incidents."""
-        form = shared_drawings.CHANGES.get(self._form)
-        if self.number is None or form is None:
-            return []
-        fresh = [change for at, change in self._hub.explained if at > turn]
-        if self._most is not None:
-            newest = {identity(change) for _, change in tuple(self._hub.recent)[-self._most :]}
-            fresh = [change for change in fresh if identity(change) in newest]
-        return [shared_drawings.render_change(change, form, now) for change in fresh]
-
 
 # The page shows "1,000 or more": in a mass failure every page would count every Lease.
 MAX_COUNTED = 1000
@@ -135,6 +59,11 @@ class Elsewhere:
         self._found: set[ObjectName] = set()
         # A page that goes on after a cut may say a number; only a fresh one surely says none.
         self._reported = 0 if page.listed in (None, page.drawn) else None
+
+    @property
+    def counts(self) -> bool:
+        """Whether the page has a list to count for."""
+        return self._wants is not None
 
     def is_of(self, page: Show) -> bool:
         """Whether the page still shows the list that this counts for."""
@@ -277,6 +206,7 @@ class PageReader:
         self._live = is_live(hub.store.connection)
         self._incident_turn = hub.incident_turn
         self._feed = ShownFeed(hub, None if wall is None else TICKER)
+        self._wall = wall
         self._has_tile = None if wall is None else self._tiles_of(wall)
         self._known_move: int | None = None  # the number of the last move that the page knows of
         self._refetch = False
@@ -376,6 +306,45 @@ class PageReader:
             return True
         moved = (*update.redraw, *update.removed)
         return any(key in shown for shown in self._sent.values() for key in moved)
+
+    def alike(self) -> Hashable | None:
+        """Equal for two readers that will have the same frames, right after they had one; None
+        while the page lacks something, or has a list to count for.
+        """
+        whole = self._heard and not (self._unsent or self._answers_show or self._refetch)
+        if not whole or self._elsewhere.counts or self._jumps != len(self._hub.clock_moves) - 1:
+            return None
+        parts = frozenset((part, frozenset(shown)) for part, shown in self._sent.items())
+        aside = (self._feed.form, self.groups, self.field, self._menu.wanted)
+        wall = None if self._wall is None else (_read(self._wall),)
+        return wall, parts, aside, self._known_move is None
+
+    def fork(self) -> "PageReader":
+        """Go on with the same for another page."""
+        other = copy(self)
+        other.detach()
+        return other
+
+    def detach(self) -> None:
+        """Share nothing with the reader that this one is a copy of."""
+        self.number, self.wake = next(_numbers), asyncio.Event()
+        self._sent = {part: dict(shown) for part, shown in self._sent.items()}
+        self._unsent, self._regions = dict(self._unsent), dict(self._regions)
+        self._feed, self._menu = copy(self._feed), copy(self._menu)
+        self._elsewhere = copy(self._elsewhere)
+        if self._wall is not None:
+            self._has_tile = self._tiles_of(self._wall)
+        self.wake.set()
+
+    def start_over(self) -> None:
+        """The page may lack any of the last frames: send all of it, and let it fetch the rest."""
+        for part, shown in self._sent.items():
+            shown.update(dict.fromkeys(shown))
+            self._unsent |= {(part, key): None for key in shown}
+        self._counts, self._figures, self._regions = {}, {}, {}
+        self._pictured = None
+        self._jumps = ANOTHER_PROCESS
+        self.refetch()
 
     def frame(self, now: datetime) -> dict[str, Any] | None:
         """What the page lacks, or None when it lacks nothing and has heard from us lately.

@@ -16,8 +16,9 @@ from dashboard.access.known_rights import Right, TokenRight, UserRight
 from dashboard.feed import KEPT_CHANGES, created_in
 from dashboard.live import messages
 from dashboard.live.fleet import FleetHub
-from dashboard.live.page_reader import HubView, PageReader
-from dashboard.live.shared_drawings import ClusterMenu, SharedRegions
+from dashboard.live.page_reader import PageReader
+from dashboard.live.shared_drawings import ClusterMenu, HubView, SharedRegions
+from dashboard.live.shared_pages import SharedPages
 from dashboard.pages.nodes import NodeGrid, grids_of
 from dashboard.watched_cluster import ByCluster
 from leases.domain.change import Change, ChangeType
@@ -98,8 +99,8 @@ class ClusterHub(HubView):
         self.grids = grids_of(self)
         self._counted: tuple[tuple[int, int], messages.Counts] = ((-1, -1), {})
         self._figured: tuple[int, messages.Figures] = (-1, {})
-        self.pages: set[PageReader] = set()
-        self.turn = asyncio.Lock()  # one page at a time, so that the watch is read in between
+        self.open_pages = SharedPages()
+        self.pages = self.open_pages.readers
         self._ticks = 0
         # Some changes come in no frame, or were found by a list: pages fetch them, once there.
         self._only_in_history = False
@@ -113,7 +114,7 @@ class ClusterHub(HubView):
 
     @property
     def readers(self) -> Mapping[str, int]:
-        return {"page": len(self.pages), "feed": len(self.feeds)}
+        return {"page": len(self.open_pages), "feed": len(self.feeds)}
 
     def _report_failure(self, part: str, error: Exception) -> None:
         self.failed(part, error)
@@ -276,7 +277,7 @@ class ClusterHub(HubView):
             self.told(True)
             for page in self.pages:
                 page.refetch()
-        parts = min(RAREST, -(-len(self.pages) // WOKEN) or 1)
+        parts = min(RAREST, -(-len(self.open_pages) // WOKEN) or 1)
         for page in self.pages:
             if (page.number + self._ticks) % parts == 0:
                 page.wake.set()

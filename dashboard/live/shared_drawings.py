@@ -1,4 +1,4 @@
-"""What is the same on every open page, drawn once for all: rows, heads, menus and parts.
+"""What is the same on every open page, drawn once for all: rows, heads, menus, parts, changes.
 
 The HTML is the same for everybody; what a role may do shows through `<body data-may-edit>`.
 """
@@ -8,12 +8,15 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
+from typing import Any
 
 import msgspec
 from django.template.loader import render_to_string
 from msgspec.structs import replace
 
 from dashboard.feed import ClusterFeed, Failed, flapping_of, log_failure
+from dashboard.live.messages import Counts, Figures, Show
+from dashboard.pages.nodes import NodeGrid
 from dashboard.pages.overview import ages_of, summary
 from dashboard.parts.change_sentence import change_line
 from dashboard.parts.cluster_menu import menu_state
@@ -23,7 +26,7 @@ from dashboard.parts.lease_head import lease_view
 from dashboard.parts.lease_row import row_view, wall_tile
 from dashboard.parts.node_summary import group_lines, nodes_view
 from dashboard.watched_cluster import Grouping
-from leases.domain.change import Change
+from leases.domain.change import Change, identity
 from leases.domain.lease import ObjectName
 from leases.history.activity import Activity
 from leases.tracking.store import Store
@@ -347,3 +350,83 @@ class MenuReader:
             return {}
         self._sent = drawn
         return {name: html for name, html in drawn.items() if sent.get(name) != html}
+
+
+class HubView(ClusterFeed):
+    """The feed of a cluster with what the reader of one page needs: `dashboard.live.publisher`."""
+
+    shared: SharedRegions
+    menu: ClusterMenu
+    grids: dict[Grouping, NodeGrid]
+
+    def counts(self, now: datetime) -> Counts:
+        raise NotImplementedError
+
+    def figures(self) -> Figures:
+        raise NotImplementedError
+
+    def is_own(self, feed: int) -> bool:
+        raise NotImplementedError
+
+    def is_outdated(self, feed: int) -> bool:
+        raise NotImplementedError
+
+
+class ShownFeed:
+    """`number` is that of the last change that the page has; None: it shows none. `most` limits the
+    lines: a wall draws its newest alone.
+    """
+
+    def __init__(self, hub: HubView, most: int | None = None) -> None:
+        self._hub = hub
+        self._most = most
+        self._form = "line"
+        self.number: int | None = None
+
+    @property
+    def form(self) -> str | None:
+        """How the page shows changes, if it does."""
+        return None if self.number is None else self._form
+
+    def show(self, wanted: Show) -> bool:
+        """Go on from the page's number. Returns whether the page must fetch everything instead."""
+        before, self.number, self._form = self.number, wanted.feed, wanted.feed_as
+        if self.number is None:
+            return False
+        if wanted.drawn is not None and not self._hub.is_own(self.number):
+            # Another process counted: go by the moment. The page knows lines by their identity,
+            # but it cannot tell counted changes apart.
+            self.number = self._hub.moves.seq_at(wanted.drawn, self._hub.seq)
+            if self._form == "number" and before is not None:
+                self.number = max(self.number, before)
+            return False
+        if self._hub.is_outdated(self.number):
+            self.number = self._hub.seq
+            return True
+        return False
+
+    def news(self, now: datetime) -> tuple[dict[str, Any], bool]:
+        """What a frame says of the feed, and whether the page may lack more than that."""
+        if self.number is None:
+            return {}, False
+        fresh = [(seq, change) for seq, change in self._hub.recent if seq > self.number]
+        lacks_more = len(fresh) == self._hub.recent.maxlen
+        self.number = self._hub.seq
+        if self._form == "number":
+            return {"changes": len(fresh)}, lacks_more
+        if self._most is not None:
+            fresh = fresh[-self._most :]
+        form = CHANGES[self._form]
+        lines = [render_change(change, form, now) for _, change in fresh]
+        return {"feed": lines}, lacks_more
+
+    def explained(self, turn: int, now: datetime) -> list[str]:
+        """The changes again whose cause became known after that turn of incidents."""
+        form = CHANGES.get(self._form)
+        if self.number is None or form is None:
+            return []
+        fresh = [change for at, change in self._hub.explained if at > turn]
+        if self._most is not None:
+            newest = {identity(change) for _, change in tuple(self._hub.recent)[-self._most :]}
+            fresh = [change for change in fresh if identity(change) in newest]
+        return [render_change(change, form, now) for change in fresh]

@@ -188,3 +188,27 @@ async def test_of_two_keys_page_and_socket_take_the_same(store, key):
     await shown_to(one, KEY)
     await one.leave()
     assert await refused(f"/c/a/live/page/?key={key}&key=bad") == (4403, links.UNKNOWN)
+
+
+async def test_of_walls_that_are_drawn_once_each_ends_by_itself(store, key, board):  # noqa: F811
+    _, other_key = await sync_to_async(links.create)(
+        name="hall", clusters=["a"], created_by="ada", now=timezone.now()
+    )
+    walls = [await open_wall(key), await open_wall(other_key)]
+    for one in walls:
+        await shown_to(one, KEY)
+    hub = board.publisher.hubs["a"]
+    assert (len(hub.pages), hub.readers["page"]) == (1, 2)
+    await WallLink.objects.filter(name="lobby").adelete()
+    await board.rights.check()
+    message = await walls[0].receive_output()
+    while message["type"] == "websocket.send":
+        message = await walls[0].receive_output()
+    assert (message["code"], message["reason"]) == (4403, links.UNKNOWN)
+    hub.publish(store.apply(Applied(a_lease(version="200", holder="cp-9")), datetime.now(UTC)))
+    while "html" not in (frame := await walls[1].hear()):
+        pass
+    assert "cp-9" in frame["html"]["tile"][str(KEY)]
+    await walls[0].leave()
+    await walls[1].leave()
+    assert not hub.pages

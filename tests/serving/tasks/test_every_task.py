@@ -26,6 +26,7 @@ SEEN_BY = {
     ("leases/apiserver/errors.py", "run_once"): "`lease_api` awaits it beside Ctrl-C",
     # It catches everything, and reports it to the supervisor.
     ("dashboard/live/consumers.py", "_take_part"): "_relay_or_close closes the socket, and counts",
+    ("dashboard/live/shared_pages.py", "__init__"): "_run closes the sockets of its pages",
     ("dashboard/pages/nodes.py", "tick"): "_make reports it, and is tried again",
     ("dashboard/live/shared_drawings.py", "tick"): "_draw reports it, and is tried again",
     ("leases/apiserver/registry/namespaces.py", "_sweep_later"): "_sweep reports it, tries again",
