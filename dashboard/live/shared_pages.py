@@ -56,7 +56,7 @@ class SharedPages:
             page.follow(PageGroup(self, page.reader, alike))
             return
         found.draw(now)  # to the moment of the page
-        if found.alike == alike:
+        if found in self.groups and found.alike == alike:
             self.readers.discard(page.reader)
             page.follow(found)
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from dashboard import clock
 from dashboard.live import shared_pages
 from dashboard.live.messages import Show
 from dashboard.live.page_reader import PageReader
@@ -172,3 +173,20 @@ async def test_a_drawing_that_fails_fails_all_its_pages(hub, monkeypatch):
             await told(page, "cp-2")
     assert not hub.pages, "nobody may join them any more"
     assert not hub.open_pages.groups
+
+
+async def test_a_wall_that_joins_one_that_does_not_read_is_not_left_alone_with_it(hub):
+    slow = opened(hub)
+    await whole(slow)
+    (group,) = hub.open_pages.groups
+    for number in range(2, 2 + shared_pages.MAX_WAITING):
+        write(hub, seconds=number, version=str(number), holder_identity=f"cp-{number}")
+        group.draw(clock.now())
+    write(hub, seconds=20, version="20", holder_identity="cp-20")
+    late = opened(hub)
+    assert "cp-20" in (await whole(late))[str(KEY)]
+    assert group not in hub.open_pages.groups, "the slow one left it at this moment"
+    write(hub, seconds=21, version="21", holder_identity="cp-21")
+    assert "html" in json.loads(await told(late, "cp-21"))
+    slow.leave()
+    late.leave()
