@@ -247,8 +247,11 @@ def next_stage(incident: Incident, last: Message | None) -> Stage | None:
 
 
 def may_go_on(incident: Incident) -> bool:
-    """Whether what a person wrote is over for now, but may still run out: nobody renewed it yet."""
-    return incident.cause is Cause.BY_HAND and not incident.settled and incident.ended is not None
+    """Whether what was written or deleted is over for now, but not for good: nobody renewed it yet,
+    or somebody makes the Lease again, after a time without a holder.
+    """
+    written = incident.cause in (Cause.BY_HAND, Cause.DELETED)
+    return written and not incident.settled and incident.ended is not None
 
 
 class Quiet(msgspec.Struct, frozen=True, kw_only=True):

@@ -308,6 +308,20 @@ def test_a_write_that_stays_over_is_sent_once_it_is_settled():
     assert stages(send(at + timedelta(seconds=10))) == [Stage.OVER]
 
 
+def test_a_deleted_lease_is_told_when_it_is_known_whether_it_was_made_again():
+    """Its end is its deletion at first: nobody held it until somebody made it again."""
+    a_receiver()
+    deleted = replace(OPEN, cause=Cause.DELETED, ended=T0, worst_gap_seconds=None)
+    record(deleted)
+    assert send(T0 + timedelta(seconds=36)) == []
+    made = {"cause": Cause.BY_HAND, "ended": T0 + timedelta(seconds=51), "worst_gap_seconds": 51.0}
+    record(replace(deleted, **made), at=T0 + timedelta(seconds=51))
+    record(replace(deleted, **made, settled=True), at=T0 + timedelta(seconds=172))
+    (told,) = send(T0 + timedelta(seconds=181))
+    assert (told.stage, told.severity) == (Stage.OVER, Gravity.CRITICAL)
+    assert (told.cause, told.worst_gap_seconds) == (Cause.BY_HAND, 51.0)
+
+
 def test_a_person_decides_that_it_is_over_and_receivers_hear_so_once():
     a_receiver()
     a_receiver("alerts", sort="alertmanager")
