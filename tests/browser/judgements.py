@@ -72,6 +72,15 @@ TOO_WIDE = """() => {
   const {scrollWidth, clientWidth} = document.documentElement;
   return scrollWidth > clientWidth ? [`${scrollWidth} px wide on a screen of ${clientWidth}`] : [];
 }"""
+# Columns too narrow for the names that a table is about.
+SQUEEZED = """() => [...document.querySelectorAll("table tbody tr:first-of-type > .m-name")]
+  .filter((cell) => cell.checkVisibility() && getComputedStyle(cell).display === "table-cell")
+  .map((cell) => {
+    const {paddingLeft, paddingRight} = getComputedStyle(cell);
+    return [cell, cell.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight)];
+  })
+  .filter(([, room]) => room < 96)
+  .map(([cell, room]) => `${room} px for names in ${cell.closest("table").ariaLabel}`)"""
 # What a ring says touches it: text is wider than the ring is open at its height.
 CROWDED = """() => [...document.querySelectorAll("[data-ring] :is(b, small)")].filter((text) => {
     const ring = text.closest("[data-ring]").getBoundingClientRect();

@@ -1,4 +1,4 @@
-"""One page looked at in light and in dark, with its menus shut and open, at four widths."""
+"""One page looked at in light and in dark, with its menus shut and open, at six widths."""
 
 from __future__ import annotations
 
@@ -17,11 +17,13 @@ from tests.browser.judgements import (
     LONG_LABELS,
     MISNAMED,
     NEXT_FRAME,
+    SQUEEZED,
     STRUCTURE,
     TOO_WIDE,
 )
 from tests.support.processes import Server
 
+TABLETS = (820, 724)
 OPEN = """() => document.querySelectorAll("details").forEach((one) => { one.open = true; })"""
 LISTEN = """document.addEventListener("securitypolicyviolation", (event) =>
   console.error(`CSP ${event.violatedDirective} ${event.blockedURI} ${event.sourceFile}`));"""
@@ -69,8 +71,8 @@ class Watched:
 
 
 def look(watched: Watched, server: Server, path: str, axe: str) -> list[str]:
-    """What is wrong with a page, in light and in dark, menus and details shut and open, at four
-    widths. Without `axe`: in light, on a desk and on a phone."""
+    """What is wrong with a page, in light and in dark, menus and details shut and open, at six
+    widths. Without `axe`: in light, on a desk, tablets and a phone."""
     page = watched.page
     watched.go(f"{server.url}/{path}")
     pill = page.locator("[data-live-pill]")
@@ -93,10 +95,11 @@ def look(watched: Watched, server: Server, path: str, axe: str) -> list[str]:
         found += page.evaluate(STRUCTURE)
         found += page.evaluate(MISNAMED)
     page.evaluate(LONG_LABELS)
-    for width in (1440, 1280, 1024, 390) if axe else (1440, 390):
+    for width in (1440, 1280, 1024, *TABLETS, 390) if axe else (1440, *TABLETS, 390):
         page.set_viewport_size({"width": width, "height": 844})
         page.evaluate(NEXT_FRAME)
         found += page.evaluate(TOO_WIDE) + page.evaluate(CROWDED)
+        found += [f"{width}: {one}" for one in page.evaluate(SQUEEZED)]
         found += (
             [] if path.endswith("wall/") else [f"{width}: {one}" for one in page.evaluate(BOXES)]
         )

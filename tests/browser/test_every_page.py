@@ -1,5 +1,5 @@
 """Every page in light and in dark, with its menus shut and open: axe-core finds nothing, no figure
-wraps and no label hides another at four widths, every
+wraps and no label hides another at six widths, every
 control is where it belongs and is called as it looks, nothing is wider than a phone, nothing breaks
 the content security policy, no error stands in the console, and no other host is asked.
 """
