@@ -52,6 +52,7 @@ from leases.domain.figures import (
 from leases.domain.lease import ObjectName
 from leases.history.export import csv_cell
 from leases.history.reliability import (
+    LATE,
     Found,
     PeriodTotals,
     Scope,
@@ -440,6 +441,7 @@ def _found(
         "at_risk_means": AT_RISK_MEANS,
         "without_data": counted(found.without_data, *what) if found.without_data else "",
         "until": _until(whole, next_first_day(period, since), now) if whole else "",
+        "goes_on": now < start_of(next_first_day(period, since)) + LATE,
     }
 
 

@@ -150,6 +150,25 @@ def test_a_running_period_names_the_moment_up_to_which_it_is_counted(noon, board
     assert "14 days: 0 days missed the objective, 13 days without data" in text
 
 
+def test_what_will_be_counted_further_follows_by_itself(noon, kept, operator):
+    regions = re.compile(r'id="(\w+)" data-region="time"')
+    assert regions.findall(text_of(operator.get(f"{PAGE}?date={FRIDAY}"))) == []
+    one = ObjectName("apps", "one")
+    counted = start_of(TODAY) + timedelta(seconds=1)
+    save_day("a", TODAY, counted, [(one, Totals(watched_seconds=1.0))])
+    save_sums(sums_by_namespace("a", Period.DAY, TODAY))
+    path = f"{PAGE}?period=day"
+    assert regions.findall(text_of(operator.get(path))) == ["period", "totals"]
+    counted = start_of(TODAY) + timedelta(seconds=90)
+    save_day("a", TODAY, counted, [(one, Totals(watched_seconds=60.0, unwatched_seconds=30.0))])
+    save_sums(sums_by_namespace("a", Period.DAY, TODAY))
+    fetched = operator.get(path, headers={"HX-Request": "true", "X-Regions": "period totals"})
+    assert "HX-Push-Url" not in fetched
+    text = text_of(fetched)
+    assert "counted up to 00:01:30 UTC" in text
+    assert '<span class="v">30 s</span>' in text, "what was not watched"
+
+
 @pytest.mark.parametrize(
     ("query", "says"),
     [
