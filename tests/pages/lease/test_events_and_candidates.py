@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from asgiref.sync import sync_to_async
 from django.conf import settings
+from django.template.loader import render_to_string
 from django.test import AsyncClient
 
 from dashboard.pages.lease.events_and_candidates import asked_view
@@ -250,3 +251,6 @@ def test_managed_fields_are_shown_by_their_names():
     assert first["moment"] is None
     assert second["moment"] is not None
     assert second["moment"].text == "11:00:00"
+    drawn = render_to_string("leases/_moment.html", {"moment": second["moment"]})
+    assert "11:00:00" in drawn
+    assert "ago" not in drawn, "an age would stand still"
