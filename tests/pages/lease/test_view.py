@@ -388,7 +388,10 @@ def test_the_renewals_show_what_nobody_watched(board, store, operator):
         metadata = replace(lease.metadata, resource_version=str(200 + number))
         store.apply(Applied(replace(lease, spec=spec, metadata=metadata)), ago(0))
     renewals = html_of(operator.get(PATH, headers={"X-Regions": "renewals"}))
-    assert renewals.count('class="fog"') == 1
+    assert renewals.count('class="fog"') == 2, "in the picture, and in its legend"
+    said = "no renewal is known from then: Leaseboard keeps none when it restarts"
+    assert renewals.count('class="unknown"') == 2
+    assert said in renewals
 
 
 def test_a_lease_whose_deletion_nobody_saw_says_between_when(store, operator):
