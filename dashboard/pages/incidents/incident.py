@@ -43,7 +43,7 @@ from dashboard.pages.incidents.evidence import (
 )
 from dashboard.pages.incidents.list import file_name, incident_item
 from dashboard.pages.incidents.markdown import incident_markdown
-from dashboard.parts.change_sentence import authors_of, change_line
+from dashboard.parts.change_sentence import User, authors_of, signed_lines
 from dashboard.parts.formatting import day, elapsed, listed, shortened, when
 from dashboard.parts.incident_line import (
     as_known,
@@ -106,7 +106,11 @@ class StoryPage(ListFilter, frozen=True, kw_only=True):
 
 
 def story_context(
-    stored: find_incidents.StoredIncident, shown: StoryPage, as_of: datetime, now: datetime
+    stored: find_incidents.StoredIncident,
+    shown: StoryPage,
+    user: User,
+    as_of: datetime,
+    now: datetime,
 ) -> dict[str, Any]:
     """`as_of`: up to when the cluster is known; an incident that goes on does so until then."""
     one = stored.incident
@@ -127,7 +131,7 @@ def story_context(
         "writer": one.writer,
         "beside": beside_lines([one], now).get(one.id, ()),
         "settled": one.settled,
-        **_tables(stored, affected, shown, as_of, now),
+        **_tables(stored, affected, shown, user, as_of, now),
         **_links(one, chart["scale"]),
     }
 
@@ -136,6 +140,7 @@ def _tables(
     stored: find_incidents.StoredIncident,
     affected: Sequence[AffectedLease],
     shown: StoryPage,
+    user: User,
     as_of: datetime,
     now: datetime,
 ) -> dict[str, Any]:
@@ -150,7 +155,7 @@ def _tables(
     return {
         "affected": [affected_line(cluster, one, going_on) for one in affected[rows]],
         "pager": links.pager(page, len(affected)),
-        "changes": [change_line(_bare(change), now) for change in story[lines]],
+        "changes": signed_lines(list(map(_bare, story[lines])), now, user),
         "change_count": stored.changes,
         "unlisted": stored.incident.lease_count - len(stored.incident.leases),
         "unstored": stored.changes - len(story),
@@ -274,7 +279,8 @@ def _page(
     shown: StoryPage,
     now: datetime,
 ) -> HttpResponse:
-    context: dict[str, Any] = story_context(stored, shown, request.cluster.as_of(now), now)
+    as_of = request.cluster.as_of(now)
+    context: dict[str, Any] = story_context(stored, shown, request.user, as_of, now)
     place = stored.incident.cluster, stored.incident.id
     context |= {
         "author": authors_of([stored.incident], request.user).get(stored.incident.id),

@@ -84,7 +84,8 @@ def test_the_history_names_the_person_and_not_the_holder(released, operator):
 def test_an_incident_that_a_form_did_not_begin_names_nobody(store, released, operator):
     crash = {"cause": Cause.CRASH, "sentence": "cp-1 stopped renewing"}
     store_incident(incident_with(RELEASED, id="crash", **crash))
-    said = words(operator.get("/c/a/incidents/crash/"))
+    said, _, changes = words(operator.get("/c/a/incidents/crash/")).partition("Changes 1, in order")
+    assert "by olivia: drain of cp-1" in changes
     assert "cp-1 stopped renewing" in said
     assert "olivia" not in said
 
@@ -104,6 +105,9 @@ def test_a_deletion_through_a_form_was_made_here_by_a_person(store, db, operator
     said = words(operator.get("/c/a/history/"))
     assert f"{gone.name} was deleted here; last held by cp-1" in said
     assert "by olivia: no use" in said
+    store_incident(incident_with(gone, id="deleted", cause=Cause.DELETED))
+    said = words(operator.get("/c/a/incidents/deleted/")).partition("Changes 1, in order")[2]
+    assert f"{gone.name} was deleted here; last held by cp-1 . by olivia: no use" in said
 
 
 def test_another_write_at_another_time_is_not_taken_for_it(released, operator):
