@@ -139,7 +139,8 @@ class HolderSummary(msgspec.Struct, kw_only=True, gc=False):
 
 class Figures(msgspec.Struct, frozen=True, kw_only=True):
     """Of all holders of the kinds wanted. `single`: Leases that had no other host in the range;
-    `stranded`: those held by a node whose own heartbeat has expired.
+    `stranded`: those held by a node whose own heartbeat has expired; `holders`: without the nodes
+    that are known for their Pods alone, which are read anew after each start.
     """
 
     held: int
@@ -429,7 +430,7 @@ def _figures(
         held=len(valid),
         leases=sum(sum(store.counts().get(kind, {}).values()) for kind in kinds),
         holders_now=sum(bool(holder.holds) for holder in present),
-        holders=len(holders),
+        holders=sum(bool(holder.named_by or holder.ended) for holder in holders.values()),
         largest=min(present, key=_ORDERS[DOWN], default=None),
         single=sum(tracked.key not in changed for tracked in valid),
         stranded=sum(h.takes_down for h in present if _dead(h)),

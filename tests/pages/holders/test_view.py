@@ -138,6 +138,8 @@ def test_what_the_pods_of_a_node_hold_goes_down_with_it(store, board, operator):
     shown = text_of(operator.get("/c/a/holders/"))
     assert shown.count("by name; what its Pods hold is not known") == 2
     assert "by the node&#x27;s name; Pods are not read" in shown
+    seen = re.compile(r"Holders now\s+\d+\s+of \d+ seen in 24 h")
+    (before,) = seen.findall(shown)
     pods_run(board, operator="cp-2", gone="worker-1")
     found = items(operator)
     assert found["cp-2"]["takes_down"] == 2
@@ -150,6 +152,7 @@ def test_what_the_pods_of_a_node_hold_goes_down_with_it(store, board, operator):
     response = operator.get("/c/a/holders/")
     assert holders(response) == ["cp-1", "cp-2", POD, "cp-3", "worker-1"]
     shown = text_of(response)
+    assert seen.findall(shown) == [before], "a restart forgets the Pods, and changes no count"
     assert "2 Leases , 50 % 1 of them by its Pods" in shown
     assert "2 Leases , 50 % by its name alone" in shown
     assert re.search(r"Held by a dead node\s+2\s+by the node&#x27;s name or by its Pods", shown)
