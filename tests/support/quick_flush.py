@@ -45,5 +45,10 @@ class QuickFlush:
         connection.ops.execute_sql_flush(statements)
 
 
+def empty() -> None:
+    """What the end of a test that commits does, for what several tests have read."""
+    TransactionTestCase()._fixture_teardown()  # type: ignore[attr-defined]
+
+
 def _rows() -> list[Any]:
     return [sorted(model.objects.values_list()) for model in KEPT]

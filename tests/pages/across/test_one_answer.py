@@ -13,11 +13,11 @@ from collections import defaultdict
 from collections.abc import Iterator
 from datetime import datetime
 from html.parser import HTMLParser
-from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
 from django.test import Client
+from pytest_django import DjangoDbBlocker
 
 from dashboard.board import running_board
 from dashboard.parts.formatting import age
@@ -27,9 +27,10 @@ from leases.domain.watched_times import BRIEF
 from leases.history.activity import Activity
 from leases.wire.microtime import format_microtime
 from tests.support.board import browser_of, member
-from tests.support.busy_evening import CLUSTER, ENDED, MIDNIGHT, Evening, tell
+from tests.support.busy_evening import CLUSTER, ENDED, MIDNIGHT, tell
+from tests.support.quick_flush import empty
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 
 SPAN = f"{format_microtime(MIDNIGHT)}/{format_microtime(ENDED)}"
 STRETCH = urlencode({"from": "2026-11-23T00:00:00", "to": "2026-11-23T23:30:00"})
@@ -80,16 +81,18 @@ class Measures(HTMLParser):
             text.append(data)
 
 
-@pytest.fixture
-def evening(tmp_path: Path) -> Iterator[Evening]:
-    evening = tell(tmp_path)
-    yield evening
-    evening.close()
-
-
-@pytest.fixture
-def reader(evening: Evening) -> Client:
-    return browser_of(member("olga", "operator"))
+@pytest.fixture(scope="module")
+def reader(
+    tmp_path_factory: pytest.TempPathFactory,
+    django_db_setup: None,
+    django_db_blocker: DjangoDbBlocker,
+) -> Iterator[Client]:
+    """The story is told once: no test writes."""
+    with django_db_blocker.unblock():
+        evening = tell(tmp_path_factory.mktemp("evening"))
+        yield browser_of(member("olga", "operator"))
+        evening.close()
+        empty()
 
 
 def pages() -> Iterator[str]:
@@ -123,16 +126,8 @@ def incidents(reader: Client) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def once() -> list[Found]:
-    return []
-
-
-@pytest.fixture
-def found(reader: Client, once: list[Found]) -> Found:
-    """Read for all tests by the first that asks: each tells the same story."""
-    if not once:
-        once.append(collect(reader))
-    return once[0]
+def found(reader: Client) -> Found:
+    return collect(reader)
 
 
 def collect(reader: Client) -> Found:
