@@ -52,7 +52,7 @@ EVERYTHING: Chosen = {
 @pytest.mark.parametrize(
     "chosen",
     [
-        pytest.param(MEETINGS, id="meetings"),
+        pytest.param(MEETINGS, id="meetings", marks=pytest.mark.brief),
         pytest.param(EVERYTHING, id="everything", marks=pytest.mark.long),
     ],
 )

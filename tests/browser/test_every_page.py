@@ -257,7 +257,7 @@ def looks() -> Iterator[Any]:
     """Each page but for its odd states briefly, a few whole, and all whole, which is long."""
     for name in PAGES:
         if "(" not in name and name not in FORMS_AND_LISTS:
-            yield pytest.param(name, True, id=name)
+            yield pytest.param(name, True, id=name, marks=pytest.mark.brief)
         marks = () if name in FORMS_AND_LISTS else pytest.mark.long
         yield pytest.param(name, False, id=f"{name}, whole", marks=marks)
 

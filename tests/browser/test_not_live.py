@@ -96,7 +96,11 @@ def visits(signed_in: Visits, server: Server) -> Iterator[Visits]:
     signed_in.leave()
 
 
-@pytest.mark.parametrize("paths", [FEW, pytest.param(PATHS, marks=pytest.mark.long)], ids=len)
+@pytest.mark.parametrize(
+    "paths",
+    [pytest.param(FEW, marks=pytest.mark.brief), pytest.param(PATHS, marks=pytest.mark.long)],
+    ids=len,
+)
 def test_an_empty_name_keeps_its_colour(
     visits: Visits, api_process: ApiProcess, paths: tuple[str, ...]
 ) -> None:

@@ -39,7 +39,10 @@ async def test_leases_alone_tell_most_causes_and_no_wrong_one(
 LONGEST = 60.0  # seconds without a board
 
 
-@pytest.mark.parametrize("places", [1, pytest.param(4, marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "places",
+    [pytest.param(1, marks=pytest.mark.brief), pytest.param(4, marks=pytest.mark.long)],
+)
 @pytest.mark.parametrize("alone", [False, True])
 async def test_a_board_that_was_stopped_meanwhile_tells_no_wrong_cause(
     *, alone: bool, places: int

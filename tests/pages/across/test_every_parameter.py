@@ -275,7 +275,10 @@ def test_the_openapi_document_names_what_each_page_with_json_reads():
         assert asked == READS[name] - ALWAYS_REFUSED.get(name, set()), name
 
 
-@pytest.mark.parametrize("whole", [False, pytest.param(True, marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "whole",
+    [pytest.param(False, marks=pytest.mark.brief), pytest.param(True, marks=pytest.mark.long)],
+)
 @pytest.mark.parametrize("name", [name for name, reads in READS.items() if reads])
 def test_any_value_of_a_parameter_is_used_or_refused_in_a_sentence(
     browser, name, whole, monkeypatch
