@@ -266,3 +266,27 @@ def test_a_new_installation_begins_at_its_first_watched_moment(story, visits, wi
     expect(page.locator('#past .fog[x^="0"]')).to_have_count(0)
     zoomer = page.locator("[data-zoomer]")
     assert abs(float(str(zoomer.get_attribute("data-start"))) - began) < 1
+
+
+STAMP = "import('leaseboard/drawn').then(({ drawing }) => drawing().drawn)"
+FETCHED = """([stamp, regions]) => document.dispatchEvent(new CustomEvent("htmx:beforeSwap", {
+  detail: {
+    xhr: { getResponseHeader: () => stamp },
+    requestConfig: { headers: regions ? { "X-Regions": regions } : {} },
+  },
+}))"""
+
+
+def test_a_part_that_is_fetched_makes_the_page_no_newer_than_its_other_parts(visits, api):
+    """Else a page that fetches one before its socket is back would lack what came in the others."""
+    api.create("stamped", holder="one")
+    page = visits.open("/c/embedded/leases/default/stamped/")
+    page.route_web_socket(lambda _: True, lambda _: None)
+    page.reload()
+    before = page.evaluate(STAMP)
+    page.evaluate(FETCHED, ["1-9999999999.000", "head"])
+    assert page.evaluate(STAMP) == before
+    page.evaluate(FETCHED, ["1-1000000000.000", "head"])
+    assert page.evaluate(STAMP) == "1-1000000000.000"
+    page.evaluate(FETCHED, ["1-9999999999.000", ""])
+    assert page.evaluate(STAMP) == "1-9999999999.000"
