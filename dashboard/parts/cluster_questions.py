@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from dashboard.parts.holder_place import SECONDS
+from dashboard.parts.names import holder_in_path
 from dashboard.watched_cluster import WatchedCluster
 from leases.domain.election import Candidate
 from leases.domain.kind import Kind
@@ -36,7 +37,7 @@ class ClusterAnswers(msgspec.Struct, frozen=True, kw_only=True):
     events: tuple[KubeEvent, ...] | NoAnswer
     candidates: tuple[Candidate, ...] | NoAnswer | None
     place: HolderPlace | None = None  # where the holder runs; None: there is no holder
-    held_by: str = ""  # that holder
+    held_by: str = ""  # that holder, as `holder_in_path` names it
 
 
 async def ask(cluster: WatchedCluster, key: ObjectName) -> ClusterAnswers:
@@ -59,7 +60,7 @@ async def ask(cluster: WatchedCluster, key: ObjectName) -> ClusterAnswers:
         events=events,
         candidates=candidates,
         place=place,
-        held_by="" if tracked is None else tracked.holder or "",
+        held_by="" if tracked is None else holder_in_path(tracked.holder or ""),
     )
 
 

@@ -17,7 +17,7 @@ from dashboard.parts.lease_row import (
     skipped_in_full,
     why,
 )
-from dashboard.parts.names import HolderView, holder_view
+from dashboard.parts.names import HolderView, holder_in_path, holder_view
 from dashboard.parts.page_links import LAST_HOUR, history_url, holder_url, timeline_url
 from leases.domain.election import STRETCH, Forecast, Outlook, end_of_term, forecast
 from leases.domain.figures import Flapping
@@ -155,7 +155,7 @@ def lease_view(
     skipped = skipped_in_full(tracked, now)
     return LeaseView(
         row=row_view(cluster, tracked, now, flapping=flapping, watched=watched),
-        held_by=tracked.holder or "",
+        held_by=holder_in_path(tracked.holder or ""),
         edit_url=reverse("lease_edit", args=[cluster, meta.namespace, meta.name]),
         holder_url=_holder_url(cluster, tracked),
         timeline_url=timeline_url(cluster, tracked.key, tracked.kind),
