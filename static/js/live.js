@@ -9,14 +9,14 @@ import { fieldShown, takeGroups, takePhases } from "leaseboard/field";
 import { refetch } from "leaseboard/regions";
 import { dropAll, placeAll, renewAll, shown } from "leaseboard/rows";
 import { groupsShown, placeShared } from "leaseboard/shared_regions";
-import { connect } from "leaseboard/socket";
+import { connect, STATES, WHY } from "leaseboard/socket";
 
 /** Call `tell({state, heardAt, asOf, since, detail, behind, rate})` whenever the page may have become more or less live. */
 export function startLive(url, tell, { drawn = () => {}, served = () => {} } = {}) {
   const { live, asOf } = (document.body.dataset.live ? document.body : document.documentElement).dataset;
   let [heardAt, socketState] = [now(), "retry"];
   let why = ""; // what the server said when it closed the socket for good
-  let answered = false; // whether the page has everything that `show` asked for
+  let [answered, asks] = [false, null]; // whether the page has everything that `show` asked for, and its timer
   // The cluster's connection: first from the page, then from the last frame.
   let watch = { state: live, since: Number(asOf), as_of: Number(asOf) };
 
@@ -41,6 +41,11 @@ export function startLive(url, tell, { drawn = () => {}, served = () => {} } = {
 
   function show() {
     answered = false;
+    asks ??= setTimeout(ask, TOGETHER);
+  }
+
+  function ask() {
+    asks = null;
     socket.send({ show: shown(), ...feedShown(), ...listShown(), ...fieldShown(), ...drawing(), clusters: hasMenu(), groups: groupsShown() });
   }
 
@@ -67,7 +72,7 @@ export function startLive(url, tell, { drawn = () => {}, served = () => {} } = {
     if (frame.counts || (answered && frame.html?.row)) refetch("counts");
     if (frame.explained) explainLines(frame.explained);
     if (frame.incidents) refetch("incidents");
-    answered ||= Boolean(frame.shown);
+    answered ||= frame.shown && !asks;
     if (answered) reached(frame.drawn);
     if (frame.refetch) refetch("all");
     report();
@@ -85,15 +90,10 @@ export function startLive(url, tell, { drawn = () => {}, served = () => {} } = {
   });
   if (watch.state !== "live") report();
   setInterval(report, 1000);
-  setInterval(() => document.hidden || socketState !== "live" || refetch("time"), MINUTE);
+  setInterval(() => document.hidden || socketState !== "live" || refetch("time"), 60_000);
   document.addEventListener("visibilitychange", report);
   return { show };
 }
 
 const SILENCE = 2.5; // s without a frame: the server sends one a second
-const MINUTE = 60_000;
-const STATES = { unknown: "refused" };
-const WHY = {
-  refused: "The server does not let this page look any more. Sign in again, or ask for a new link.",
-  unknown: "The server no longer watches this cluster.",
-};
+const TOGETHER = 10; // ms in which the parts of one answer settle, one after the other

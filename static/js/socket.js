@@ -5,6 +5,11 @@ const SHORTEST = 500;
 const LONGEST = 5000;
 const REFUSED = 4403;
 const UNKNOWN = 4404;
+export const STATES = { unknown: "refused" };
+export const WHY = {
+  refused: "The server does not let this page look any more. Sign in again, or ask for a new link.",
+  unknown: "The server no longer watches this cluster.",
+};
 
 /** `onOpen(send)`, `onFrame(frame)`, `onBytes(buffer)`, `onState("live" | "retry" | "refused" | "unknown", reason)`. */
 export function connect(path, { onOpen, onFrame, onBytes, onState }) {
