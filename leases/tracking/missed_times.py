@@ -19,6 +19,7 @@ EXPECTED = 4.0  # writes; a time with fewer cannot tell whether the cluster went
 STOOD_STILL = timedelta(seconds=4)  # a shorter time may be a busy machine
 RATED = 2000  # Leases whose cadence is read
 FEW = 3  # renewals that make a cadence
+MOST = 0.5  # of a time
 SHORTEST = 0.5  # seconds: a shorter one is a burst
 
 
@@ -39,13 +40,19 @@ class MissedTimes:
         # Not watched so far: since the earlier run, or ever.
         self._told: MissedTime | None = None
         self._since, self._why, self._goes_on = store.heard_at, Missing.STOPPED, True
+        self._shut_until: datetime | None = None  # when a try to watch failed last
 
     def begins(self, since: datetime | None, version: str | None, why: Missing) -> None:
         """Nothing is seen from then on, unless it was so before."""
         first = self._told is not None and self._told.since is None
         if not self._goes_on and (self._told is None or first):
             self._since, self._why, self._version = since, why, version
+            self._shut_until = None
         self._goes_on = True
+
+    def failed(self, now: datetime) -> None:
+        """A try to watch failed."""
+        self._shut_until = now
 
     def known_version(self, version: str | None) -> None:
         if self._version is None:
@@ -63,7 +70,9 @@ class MissedTimes:
         return self._told
 
     def caught_up(self, now: datetime, version: str | None) -> MissedTime | None:
-        """All events of that time have come. Returns it with how much was written in it."""
+        """All events of that time have come. Returns it with how much was written in it, or in the
+        part of it in which we could not get in, if that was most of it.
+        """
         told, self._told = self._told, None
         if told is None or told.since is None:
             return None
@@ -71,7 +80,11 @@ class MissedTimes:
         usual = usual_writes(self._store.snapshot(), (now - told.since).total_seconds())
         if not before or after < before or usual < EXPECTED:
             return None
-        return msgspec.structs.replace(told, wrote=(after - before) / usual)
+        shut = ((self._shut_until or told.since) - told.since) / (now - told.since)
+        share = (after - before) / usual
+        if shut > MOST:  # afterwards all wrote as usual
+            share = max(0.0, share - (1 - shut)) / shut
+        return msgspec.structs.replace(told, wrote=share)
 
     def clock_jumped(self, jump: Jump) -> None:
         self._since, self._told = moved(self._since, jump.by), None

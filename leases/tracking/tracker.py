@@ -363,6 +363,8 @@ class Tracker:
             self._heard_at = self.watched_until  # it did not break: until then all is known
         self._gate.lost()
         self._missed.begins(self._heard_at, self.resource_version, Missing.LOST)
+        if event.paused_at is None and not event.refused:
+            self._missed.failed(now)
         self._store.silences.lost()
         self._listing = None
         if self._heard_at is not None:

@@ -219,7 +219,7 @@ class Casebook:
         if self._crowd_is_new:
             self._crowd_is_new = False
             heapq.heappush(self._times, (now + SETTLED_AFTER, next(self._serial), 0))
-        groups = grouped(judged, self._known.breaks, self._crowd)
+        groups = grouped(judged, self._known.breaks, self._crowd, now)
         crowded, crowd = with_the_crowd(groups, self._crowd), self._crowd
         news = [
             one

@@ -356,7 +356,8 @@ class Episode:
 
     __slots__ = (
         "_clues", "_members", "at", "cut_at", "duration", "end", "is_cut_off", "key", "kind",
-        "loser", "lost_at", "open", "opening", "rhythm", "slowest", "waited_out",
+        "loser", "lost_at", "open", "opening", "rhythm", "slowest", "stays_away",
+        "waited_out",
     )  # fmt: skip
 
     def __init__(self, clue: Clue, waited_out: Break | None = None) -> None:
@@ -368,6 +369,7 @@ class Episode:
         self.open = clue.change.change in _GAPS
         self.cut_at: datetime | None = None  # what came after does not tell why it was lost
         self.end: Clue | None = None  # of what was cut: it is held again, or gone
+        self.stays_away = False  # after an outage, when others are long back
         self.is_cut_off = False  # at `cut_at` began what tells how it went on
         self._begin()
 

@@ -194,13 +194,16 @@ def rolling(left: list[Judged]) -> list[Group]:
 
 
 def grouped(
-    judged: Iterable[Judged], breaks: Iterable[Break] = (), crowd: Crowd = NO_CROWD
+    judged: Iterable[Judged],
+    breaks: Iterable[Break] = (),
+    crowd: Crowd = NO_CROWD,
+    now: datetime | None = None,
 ) -> list[Group]:
     """Return the incidents that these episodes are. `breaks`: the times that nobody watched."""
     left = sorted(judged, key=lambda one: (one.at, one.episode.key))
     groups: list[Group] = []
     claims = (
-        partial(outages, crowd=crowd), unwatched, silent_together,
+        partial(outages, crowd=crowd, now=now), unwatched, silent_together,
         partial(cut_off_nodes, crowd=crowd), partial(dead_nodes, crowd=crowd), drains, storms,
         rolling, partial(flapping, breaks=breaks), bursts, one_process, series,
     )  # fmt: skip

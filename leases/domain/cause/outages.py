@@ -33,6 +33,7 @@ from leases.domain.phase import CADENCES, SLACK
 from leases.domain.watched_times import BRIEF, Missing
 
 API_GAP = timedelta(seconds=60)  # between two stalls of one trouble
+AWAY = 2  # durations after an outage: whoever takes a Lease then is not held up by it any more
 SHARE = 0.5  # of an outage: who was silent for so much of it was silent because of it
 MAX_EVIDENCE = 20
 MAX_NAMED = 5
@@ -49,16 +50,36 @@ _BACK = (
 )  # fmt: skip
 
 
-def outages(left: list[Judged], crowd: Crowd = NO_CROWD) -> list[Group]:
-    """Group what one outage did, whatever each Lease alone looks like."""
+def outages(
+    left: list[Judged], crowd: Crowd = NO_CROWD, now: datetime | None = None
+) -> list[Group]:
+    """Group what one outage did, whatever each Lease alone looks like.
+
+    Whoever stays away after it was perhaps lost for another reason.
+    """
     groups, taken = [], set[int]()
     for gaps, silenced in _by_gap(left):
+        away = [one for one in silenced if _stays_away(one, gaps[-1], silenced, now)]
+        # Where most of them do, they all began anew.
+        few = len(away) < SHARE * len(silenced)
+        for one in away:
+            one.episode.stays_away |= few  # also when the others are settled
+        for one in [one for one in silenced if one.episode.stays_away]:
+            silenced.remove(one)
+            taken.add(one.serial)
+            if one.verdict.cause in (*_API, Cause.UNWATCHED):
+                groups.append(Group((one,), _did_not_come_back(one, gaps[-1])))
         api = [one for one in left if one.verdict.cause in _API]
         around = [one for one in api if any(_is_near(one, gap) for gap in gaps)]
         found = {one.serial: one for one in (*silenced, *around) if one.serial not in taken}
         taken |= found.keys()
         if found:
-            early = _silent_before(gaps[0], found, left)
+            there = list(found.values())
+            early = [
+                one
+                for one in _silent_before(gaps[0], found, left)
+                if one.serial not in taken and not _stays_away(one, gaps[-1], there, now)
+            ]
             taken |= {one.serial for one in early}
             there = sorted([*found.values(), *early], key=_lost)
             late = [one for one in there if one.serial not in found or _was_late(one, gaps[0])]
@@ -182,6 +203,34 @@ def _victims(gap: Break, there: list[Judged]) -> list[Judged]:
         if one.at <= until + late and one.lost_at <= gap.since + BRIEF:
             found.append(one)
     return found
+
+
+def _stays_away(one: Judged, gap: Break, there: list[Judged], now: datetime | None) -> bool:
+    """Whether nobody took it, or another one did, long after others were back: contenders wait out
+    a duration, and one more if they were started anew.
+    """
+    episode = one.episode
+    if gap.until is None or episode.waited_out is not None or episode.opening not in _RAN_OUT:
+        return False
+    if episode.stays_away:
+        return True
+    if episode.last.change.change is ChangeType.RECOVERED:
+        return False
+    back, until = _first_back(there, gap.since), episode.ended_at or now
+    if back is None or until is None:
+        return False
+    return until > max(gap.until, back) + timedelta(seconds=AWAY * episode.duration)
+
+
+def _did_not_come_back(one: Judged, gap: Break) -> Verdict:
+    episode, until = one.episode, gap.until or one.at
+    who = "Its holder" if episode.loser is None else episode.loser.host
+    sentence = (
+        f"{who} did not come back when the API server did, after {between(gap.since, until)}; "
+        f"{episode.key} ran out at {clock(one.at)}"
+    )
+    fact = f"it renewed last at {clock(one.lost_at)}; nobody saw whether it stopped then or later"
+    return Verdict(Cause.UNWATCHED, Confidence.POSSIBLE, sentence, (seen(Source.LEASES, fact),))
 
 
 def _silent_before(gap: Break, found: Mapping[int, Judged], left: list[Judged]) -> list[Judged]:

@@ -18,6 +18,7 @@ BLUR = timedelta(seconds=2)  # Kubernetes writes whole seconds, and clocks diffe
 STATIC_NAMESPACE = "kube-system"
 LOST_TRACK = ("Unknown", "ContainerStatusUnknown")  # the kubelet saw no end of the container
 LONG_AGO = timedelta(minutes=3)
+GRACE_PERIOD = timedelta(seconds=35)  # a deletionTimestamp is its end
 
 
 class Scene:
@@ -29,6 +30,7 @@ class Scene:
         self.pods = pods_of(episode, known)
         self.pod_name = self.pods[0].key.name if self.pods else self._host()
         self.live = [one for one in self.pods if not one.gone]
+        self.until = episode.at + BLUR * 5  # what stopped it later did not lose it
         since = episode.lost_at - LONG_AGO
         self.pod_events = [e for e in known.events("Pod", self.pod_name) if e.at >= since]
         self.node = node_of(episode, known)
@@ -73,10 +75,13 @@ class Scene:
 
     def stopped(self) -> bool:
         """Whether the Pod was deleted about then: it is terminating, gone, or was asked to stop."""
-        until = self.episode.at + BLUR * 5
-        terminating = any(one.deleted_at is not None for one in self.live) or self._made_anew()
-        gone = any(one.gone for one in self.pods) and (self._certainly_pod() or bool(self.live))
-        asked = any(_asks_to_stop(e) and e.at <= until for e in self.pod_events)
+        deleted = any(one.deleted_at is not None for one in self.live)
+        terminating = (deleted and min(self.asked_at()) <= self.until) or self._made_anew()
+        last = self.episode.last.change
+        back = last.at if last.change is ChangeType.RECOVERED else None  # it was there until then
+        gone = any(one.gone and (back is None or one.read_at <= back) for one in self.pods)
+        gone = gone and (self._certainly_pod() or bool(self.live))
+        asked = self.stopped_at() is not None
         return terminating or (gone and not self.replaced_pod()) or (asked and self._gone_since())
 
     def _made_anew(self) -> bool:
@@ -94,9 +99,16 @@ class Scene:
             for one in self.live
         )
 
+    def asked_at(self) -> list[datetime]:
+        """Return when its Pod was asked to stop: an Event knows better than a deletionTimestamp."""
+        asked = [e.at for e in self.pod_events if _asks_to_stop(e)]
+        ends = [one.deleted_at for one in self.live if one.deleted_at is not None]
+        return asked or [at for end in ends for at in (end - GRACE_PERIOD, end)]
+
     def stopped_at(self) -> datetime | None:
         """Return when the kubelet was asked to stop the Pod, if an Event says so."""
-        return next((e.at for e in reversed(self.pod_events) if _asks_to_stop(e)), None)
+        asked = (e.at for e in reversed(self.pod_events) if _asks_to_stop(e) and e.at <= self.until)
+        return next(asked, None)
 
     def died(self) -> bool | None:
         """Whether the process died with its node; None: unknown.

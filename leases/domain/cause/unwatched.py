@@ -16,8 +16,6 @@ from leases.domain.cause.scene import BLUR, Scene, Verdict, clock, possible, see
 from leases.domain.change import ChangeType
 from leases.domain.incident import Cause, Confidence, Source
 
-# A deletionTimestamp is the end of the grace period.
-GRACE_PERIOD = timedelta(seconds=35)
 LATELY = timedelta(seconds=150)  # before a loss, in which its renewals tell more
 JUST_BEFORE = timedelta(seconds=30)
 BY_SIGNAL = 128  # exit codes from here on: another one killed it
@@ -158,9 +156,7 @@ def _dates(scene: Scene, verdict: Verdict) -> Iterator[datetime]:
     elif cause in _STOPPED:
         found += [one.at for one in (*scene.pod_events, *scene.owner_events)]
         found += _released(scene)
-        for one in scene.live:
-            if one.deleted_at is not None:
-                found += [one.deleted_at, one.deleted_at - GRACE_PERIOD]
+        found += scene.asked_at()
         found += _made(scene) if cause is Cause.ROLLOUT else []
     elif cause is Cause.NODE_DOWN:
         found += [one.ready_since for one in scene.nodes if one.ready != "True"]

@@ -6,9 +6,10 @@ from collections.abc import Iterable
 from datetime import datetime
 
 import pytest
+from msgspec.structs import replace
 
 from leases.domain.cause import casebook, node_groups
-from leases.domain.cause.facts import Fact, NodeFact, PodFact, Question, RefusedSource
+from leases.domain.cause.facts import EventFact, Fact, NodeFact, PodFact, Question, RefusedSource
 from leases.domain.change import ChangeType, identity
 from leases.domain.figures import watched_gap
 from leases.domain.incident import Cause, Confidence, Incident, Source, Standing
@@ -125,6 +126,71 @@ async def test_a_second_board_that_watched_says_the_same(*, cut: bool, later: fl
     assert len(incident.leases) == ELECTIONS + NODES
     assert len(incident.members) == len(board.losses(58))
     assert f"; {ELECTIONS + NODES} Leases changed" in incident.sentence
+
+
+@pytest.mark.parametrize("goes_on", [False, True])
+async def test_writes_after_the_last_try_that_failed_were_none_of_the_outage(
+    *, goes_on: bool
+) -> None:
+    """A board comes back seconds after the API: meanwhile all write. Where it was our network, they
+    wrote all the time.
+    """
+    cluster = Cluster()
+    board = watching(cluster, 60)
+    if not goes_on:
+        cluster.off()
+    for tried_at in (61, 65, 73, 83, 97):
+        board.until(tried_at)
+        board.cut()
+    board.until(98)
+    if goes_on:
+        for index in range(ELECTIONS):
+            cluster.move(index, pod(index, "z7xk"), 98.1 + index / 10)
+    else:
+        cluster.back(98)
+    board.until(126)
+    board.connect()
+    board.until(300)
+    board.stop()
+    (incident,) = board.incidents
+    assert incident.cause is (Cause.UNWATCHED if goes_on else Cause.API_OUTAGE)
+
+
+def deleted_later(question: Question, now: datetime) -> Iterable[Fact]:
+    """A controller moved on, seconds after its Lease was held again."""
+    if question.source is Source.PODS:
+        known = PodFact(
+            key=question.key, read_at=now, uid="u", owner_kind="ReplicaSet", owner_name="app"
+        )
+        yield known if now < after(112) else replace(known, deleted_at=after(112))
+    elif question.source is Source.EVENTS and now >= after(112):
+        yield EventFact(
+            kind="Pod", key=question.key, at=after(112), reason="Killing", message="Stopping"
+        )
+
+
+async def test_a_pod_that_is_stopped_later_did_not_lose_its_lease_in_an_outage() -> None:
+    cluster = Cluster()
+    cluster.holders[2].identity += "_66cd7b52-b41a-41ab-a2d9-bf4d8dbcd89c"  # of its process
+    board = Board(cluster, 0.0, answers=deleted_later)
+    board.connect()
+    board.until(60)
+    cluster.off()
+    board.until(61)
+    board.cut()
+    board.until(100)
+    board.until(100)
+    cluster.back(100, takers=False)
+    cluster.version += 400  # others wrote so much that nothing shows an outage
+    board.connect(listed=False)
+    board.until(112)
+    planned_stop(board)
+    take(board, 115)
+    board.until(300)
+    board.stop()
+    unseen, stop = sorted(board.incidents, key=lambda told: told.began)
+    assert (unseen.cause, unseen.began < after(101)) == (Cause.UNWATCHED, True)
+    assert (stop.cause, stop.began > after(111)) == (Cause.GRACEFUL_STOP, True)
 
 
 def no_pod(question: Question, now: datetime) -> Iterable[Fact]:
@@ -651,6 +717,38 @@ async def test_who_fell_silent_before_a_pause_and_came_back_with_all_is_named_in
     assert incident.sentence.endswith(f"; {one.key.name} had fallen silent before")
     (fact,) = [fact.sentence for fact in incident.evidence if one.key.name in fact.sentence]
     assert fact == f"{one.key.name} renewed last at {after(last):%H:%M:%S}, before that"
+
+
+@pytest.mark.parametrize("seconds", [50.0, 100.0])
+@pytest.mark.parametrize("hosted", [True, False])
+async def test_whoever_is_not_back_long_after_the_others_is_told_alone(
+    seconds: float, *, hosted: bool
+) -> None:
+    """The outage ends with those that came back; nobody saw whether this one died in it."""
+    cluster = Cluster()
+    board = watching(cluster, 58, hosted=hosted)
+    one = cluster.holders[2]
+    one.silent = DAY
+    board.until(60)
+    board = paused(board, seconds, anew=False, hosted=hosted)
+    resumed = board.now
+    board.until(resumed + 20)
+    (outage,) = board.incidents
+    assert (outage.cause, one.key in outage.leases) == (Cause.API_OUTAGE, True)
+    board.until(resumed + 40)
+    cluster.move(2, pod(2, "z7xk"), resumed + 47)
+    one.silent = 0.0
+    board.until(resumed + 300)
+    board.stop()
+    outage, away = sorted(board.incidents, key=lambda told: one.key in told.leases)
+    assert (outage.cause, one.key in outage.leases) == (Cause.API_OUTAGE, False)
+    assert outage.ended is not None
+    assert outage.ended < after(resumed + 13)
+    assert (away.cause, away.confidence) == (Cause.UNWATCHED, Confidence.POSSIBLE)
+    assert away.sentence.startswith(f"{pod(2)} did not come back when the API server did, after ")
+    assert (away.leases, away.ended) == ((one.key,), after(resumed + 47))
+    told = [member for each in board.incidents for member in each.members]
+    assert len(told) == len(set(told)) == len(board.losses(60))
 
 
 def not_ready(question: Question, now: datetime) -> list[NodeFact]:

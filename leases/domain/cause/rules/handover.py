@@ -11,6 +11,7 @@ from leases.domain.cause.clue import Contender
 from leases.domain.cause.facts import EventFact, PodFact
 from leases.domain.cause.scene import (
     BLUR,
+    GRACE_PERIOD,
     Scene,
     Verdict,
     clock,
@@ -72,10 +73,9 @@ def _has_witness(scene: Scene) -> bool:
     if scene.episode.opening is ChangeType.RELEASED:
         return True
     since = scene.episode.lost_at - BLUR
-    dates = [one.at for one in (*scene.pod_events, *scene.owner_events)]
-    dates += [one.read_at for one in scene.live]
-    dates += [one.deleted_at for one in scene.live if one.deleted_at is not None]
-    return any(at >= since for at in dates)
+    dates = [one.at for one in (*scene.pod_events, *scene.owner_events)] + scene.asked_at()
+    read = any(one.read_at >= since for one in scene.live)
+    return read or any(since - GRACE_PERIOD <= at <= scene.until for at in dates)
 
 
 def _same_pod_again(scene: Scene) -> bool:
@@ -318,5 +318,9 @@ def _proof(scene: Scene) -> list[Evidence]:
 
 
 def _events(scene: Scene, reason: str) -> list[Evidence]:
-    found = [e for e in (*scene.pod_events, *scene.owner_events) if e.reason == reason]
+    found = [
+        e
+        for e in (*scene.pod_events, *scene.owner_events)
+        if e.reason == reason and (reason != "Killing" or e.at <= scene.until)
+    ]
     return [seen(Source.EVENTS, f"{e.reason} at {clock(e.at)}: {e.message}") for e in found[-2:]]
