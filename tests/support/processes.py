@@ -19,6 +19,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Lock
 from typing import IO, Any, TypeVar
 
 from tests.support.programs.forked import STRICT, ForkedProcess, Forking
@@ -28,6 +29,7 @@ ROOT = Path(__file__).resolve().parents[2]
 LIMIT = 120.0  # seconds, for a machine with too much to do
 PORTS = range(10_240, 32_768)
 _ports = itertools.cycle(random.sample(PORTS, len(PORTS)))
+_claiming = Lock()  # threads of one test may choose at once
 _claimed: deque[int] = deque(maxlen=16)  # locked as long as they are open
 T = TypeVar("T")
 StartedProcess = subprocess.Popen[bytes] | ForkedProcess
@@ -61,9 +63,10 @@ def _claim(port: int) -> bool:
     except OSError:
         os.close(claim)
         return False
-    if len(_claimed) == _claimed.maxlen:
-        os.close(_claimed[0])
-    _claimed.append(claim)
+    with _claiming:
+        if len(_claimed) == _claimed.maxlen:
+            os.close(_claimed[0])
+        _claimed.append(claim)
     return True
 
 
