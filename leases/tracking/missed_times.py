@@ -41,14 +41,23 @@ class MissedTimes:
         self._told: MissedTime | None = None
         self._since, self._why, self._goes_on = store.heard_at, Missing.STOPPED, True
         self._shut_until: datetime | None = None  # when a try to watch failed last
+        self._read: int | None = 0  # events of that time; None: a list skipped some
 
     def begins(self, since: datetime | None, version: str | None, why: Missing) -> None:
         """Nothing is seen from then on, unless it was so before."""
         first = self._told is not None and self._told.since is None
         if not self._goes_on and (self._told is None or first):
             self._since, self._why, self._version = since, why, version
-            self._shut_until = None
+            self._shut_until, self._read = None, 0
         self._goes_on = True
+
+    def read(self, events: int) -> None:
+        """These events came, of that time or of now."""
+        if self._read is not None:
+            self._read += events
+
+    def listed(self) -> None:
+        self._read = None
 
     def failed(self, now: datetime) -> None:
         """A try to watch failed."""
@@ -81,7 +90,8 @@ class MissedTimes:
         if not before or after < before or usual < EXPECTED:
             return None
         shut = ((self._shut_until or told.since) - told.since) / (now - told.since)
-        share = (after - before) / usual
+        # A version moves with all that is written: Pods and Events, too.
+        share = (after - before if self._read is None else self._read) / usual
         if shut > MOST:  # afterwards all wrote as usual
             share = max(0.0, share - (1 - shut)) / shut
         return msgspec.structs.replace(told, wrote=share)

@@ -227,6 +227,7 @@ class Tracker:
             case Applied() | Renewed() | Deleted() | Bookmark():
                 self._follow((event,), now)
             case Replayed():
+                self._missed.read(1)
                 self._deliver(self._store.apply(event.event, now, inferred=True))
                 self.resource_version = event.event.resource_version
             case ListPage() | Listed():
@@ -318,6 +319,7 @@ class Tracker:
         bookmarks = [type(event) for event in events].count(Bookmark)
         self.counters.bookmarks += bookmarks
         self.counters.events += len(events) - bookmarks
+        self._missed.read(len(events) - bookmarks)
         waiting = self.unprocessed_seconds() >= WAITS
         if waiting or self._reads % USUAL_EVERY == 0:
             self._lags.took(events, now, waiting=waiting)
@@ -344,6 +346,7 @@ class Tracker:
                 self._connect(old.state, old.since, sentence)
             return
         self._heard_at, self._listing = now, None
+        self._missed.listed()
         self.counters.lists[page.reason] += 1
         self._deliver(self._store.replace(page, now))
         self.resource_version = page.resource_version

@@ -208,6 +208,11 @@ class Board:
             self.tracker.tick()
             self._review()
 
+    def arrive(self, written: Iterable[Lease]) -> None:
+        """A watch that goes on brings what was written meanwhile."""
+        if events := tuple(map(Applied, written)):
+            self._handle(Arrived(events))
+
     def stands_still(self, seconds: float) -> None:
         """No step is made for so long, and nothing arrives meanwhile."""
         self.now += seconds

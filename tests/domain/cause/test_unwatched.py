@@ -156,6 +156,34 @@ async def test_writes_after_the_last_try_that_failed_were_none_of_the_outage(
     assert incident.cause is (Cause.UNWATCHED if goes_on else Cause.API_OUTAGE)
 
 
+@pytest.mark.parametrize("goes_on", [False, True])
+async def test_a_watch_that_goes_on_counts_what_was_written_to_leases(*, goes_on: bool) -> None:
+    """The version also moves with Pods and Events, which a starting cluster writes many of."""
+    cluster = Cluster()
+    board = watching(cluster, 60)
+    if not goes_on:
+        cluster.off()
+    board.until(61)
+    board.cut()
+    written = []
+    for seconds in range(62, 98):
+        written += cluster.run(seconds)
+    board.until(98)
+    if not goes_on:
+        cluster.back(99, takers=False)
+        cluster.version += 400
+        cluster.holders[-1].version = cluster.version
+        written = [cluster.holders[-1].lease()]
+    board.until(99)
+    board.connect(listed=False)
+    board.arrive(written)
+    board.until(300)
+    board.stop()
+    assert {one.cause for one in board.incidents} == (set() if goes_on else {Cause.API_OUTAGE})
+    (missed,) = [one for one in board.casebook.breaks if one.since >= after(60)]
+    assert (missed.of_all, missed.went_on) == (not goes_on, goes_on)
+
+
 def deleted_later(question: Question, now: datetime) -> Iterable[Fact]:
     """A controller moved on, seconds after its Lease was held again."""
     if question.source is Source.PODS:
@@ -181,8 +209,13 @@ async def test_a_pod_that_is_stopped_later_did_not_lose_its_lease_in_an_outage()
     board.until(100)
     board.until(100)
     cluster.back(100, takers=False)
-    cluster.version += 400  # others wrote so much that nothing shows an outage
+    written, node = [], cluster.holders[ELECTIONS]
+    for _ in range(400):  # others wrote so much that nothing shows an outage
+        cluster.version += 1
+        node.version = cluster.version
+        written.append(node.lease())
     board.connect(listed=False)
+    board.arrive(written)
     board.until(112)
     planned_stop(board)
     take(board, 115)
