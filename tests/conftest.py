@@ -28,7 +28,7 @@ __all__ = ["admin", "board", "guest", "operator", "postgres"]
 settings.register_profile(
     "few", max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
-settings.register_profile("many", settings.get_profile("few"), max_examples=60)
+settings.register_profile("many", settings.get_profile("few"), max_examples=100)
 settings.load_profile("few")  # CI asks for many: --hypothesis-profile=many
 
 processes.forking = Forking()
