@@ -268,7 +268,7 @@ class NewsReader(FleetReader):
         self._drawn: str | None = None
         self._heard: dict[str, HeardOf] = {}
         self._touched: set[str] = set()
-        self._refetch = self._counts = False
+        self._refetch = self._counts = self._again = False
 
     def show(self, wanted: Show) -> None:
         """Go on from the moment of the page's drawing, and from what it was told since."""
@@ -277,7 +277,7 @@ class NewsReader(FleetReader):
         before, self._heard = self._heard, {}
         # A new drawing by this process may lack what history did not have yet: tell it again.
         own = wanted.drawn != self._drawn and (wanted.drawn or "").startswith(f"{PROCESS}-")
-        self._drawn = wanted.drawn
+        self._drawn, self._again = wanted.drawn, own
         for name in self._chosen():
             feed = self._hub.feeds[name]
             heard = HeardOf.now(feed)
@@ -317,9 +317,9 @@ class NewsReader(FleetReader):
                 changes += fresh
             news["incidents"] |= now.turn != heard.turn
             news["recount"] |= now.state is not heard.state
-        refetch, self._refetch = self._refetch, False
-        counted = changes if self._counts else 0
-        return news | {"changes": counted, "refetch": refetch}
+        news |= {"refetch": self._refetch, "again": self._again}
+        self._refetch = self._again = False
+        return news | {"changes": changes if self._counts else 0}
 
     def _moved(self) -> dict[str, Any]:
         moved = super()._moved()

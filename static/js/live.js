@@ -59,8 +59,8 @@ export function startLive(url, tell, { drawn = () => {}, served = () => {} } = {
     if (frame.renewed) renewAll(frame.renewed);
     if (frame.gone) dropAll(frame.gone, frame.ends);
     if (frame.feed && addLines(frame.feed, frame.seq)) refetch("changed");
-    if (frame.changes || frame.refetch) seen(frame.seq);
-    if (frame.feed || frame.changes || frame.refetch) tellChanges(frame.refetch ? null : frame.changes ?? frame.feed.length);
+    const changes = frame.changes || frame.refetch ? seen(frame) : (frame.feed?.length ?? 0);
+    if (changes || frame.refetch) tellChanges(frame.refetch ? null : changes, frame.again);
     if (frame.counts) count(frame.counts);
     if (frame.figures) figure(frame.figures);
     if (frame.regions) placeShared(frame.regions);

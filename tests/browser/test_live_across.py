@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from time import monotonic
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, WebSocketRoute, expect
 
 from tests.browser.visits import Visits
 from tests.support.api_client import LeaseApi, leases
-from tests.support.processes import Server, serving
+from tests.support.processes import Server, serving, wait_for
 from tests.support.programs.api_process import ApiProcess
 
 HERE, THERE = "here", "there"
@@ -75,6 +76,41 @@ def test_history_offers_the_changes_of_any_cluster(
     take_over(there, "steady", "five")
     LeaseApi(server.kubeconfig).create("new-here", holder="one", duration=3600)
     expect(bar).to_have_text("1 new change in these clusters · Show")
+
+
+@pytest.mark.parametrize("path", ["/history/?range=1h", f"/c/{THERE}/history/?q=steady"])
+def test_a_change_that_crosses_what_the_page_asks_is_counted_once(
+    visits: Visits, there: LeaseApi, path: str
+) -> None:
+    page = visits.page().context.new_page()  # its sockets go by this test until it is closed
+    held: list[str | bytes] = []
+    releases: list[Callable[[], None]] = []
+    holds = False
+
+    def between(socket: WebSocketRoute) -> None:
+        onward = socket.connect_to_server()
+        socket.on_message(lambda said: held.append(said) if holds else onward.send(said))
+        releases.append(lambda: [onward.send(said) for said in held] and None)
+
+    page.route_web_socket(re.compile("/live/"), between)
+    page.wait_for_timeout(2000)  # until history has what others changed
+    page.goto(f"{visits.url}{path}")
+    live(page)
+    bar = page.locator("[data-news]")
+    take_over(there, "steady", "six")
+    expect(bar).to_contain_text("1 new change in ")
+    page.wait_for_timeout(2000)  # until history has it
+    holds = True
+    with page.expect_response(lambda answer: "/history/" in answer.url):
+        bar.click()
+    expect(bar).to_be_hidden()
+    wait_for(lambda: page.wait_for_timeout(50) or held, what="the page's message")
+    take_over(there, "steady", "seven")
+    expect(bar).to_contain_text("1 new change in ")
+    holds = False
+    releases[-1]()
+    take_over(there, "steady", "eight")
+    expect(bar).to_contain_text("2 new changes in ")
 
 
 def test_incidents_of_any_cluster_come_into_the_list(visits: Visits, there: LeaseApi) -> None:
