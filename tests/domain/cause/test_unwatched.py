@@ -226,6 +226,22 @@ async def test_a_pod_that_is_stopped_later_did_not_lose_its_lease_in_an_outage()
     assert (stop.cause, stop.began > after(111)) == (Cause.GRACEFUL_STOP, True)
 
 
+async def test_a_pod_that_is_stopped_later_did_not_lose_its_lease_while_it_lived() -> None:
+    cluster = Cluster()
+    board = Board(cluster, 0.0, answers=deleted_later)
+    board.connect()
+    board.until(60)
+    cluster.holders[2].silent = DAY
+    board.until(79)
+    cluster.move(2, pod(2, "z7xk"), 80)
+    cluster.holders[2].silent = 0.0
+    board.until(300)
+    board.stop()
+    (incident,) = board.incidents
+    assert incident.cause not in (Cause.GRACEFUL_STOP, Cause.ROLLOUT, Cause.SCALED_DOWN)
+    assert incident.began < after(80)
+
+
 def no_pod(question: Question, now: datetime) -> Iterable[Fact]:
     if question.source is Source.PODS:
         yield PodFact(key=question.key, read_at=now, gone=True)
@@ -768,7 +784,8 @@ async def test_whoever_is_not_back_long_after_the_others_is_told_alone(
     board.until(resumed + 20)
     (outage,) = board.incidents
     assert (outage.cause, one.key in outage.leases) == (Cause.API_OUTAGE, True)
-    board.until(resumed + 40)
+    board.until(resumed + 45)
+    assert len(board.incidents) == 2, "before anybody takes it"
     cluster.move(2, pod(2, "z7xk"), resumed + 47)
     one.silent = 0.0
     board.until(resumed + 300)
@@ -1122,15 +1139,15 @@ def take(board: Board, at: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("ended_by", "seconds", "since"),
+    ("ended_by", "seconds", "since", "taken"),
     [
-        ("stop", 3.0, 48.0), ("stop", 100.0, 48.0), ("stop", 100.0, 10.0),
-        ("freeze", 100.0, 48.0), ("freeze", 100.0, 10.0),
-        ("cut", 3.0, 48.0), ("cut", 100.0, 48.0), ("cut", 130.0, 48.0),
+        ("stop", 3.0, 48.0, 1), ("stop", 100.0, 48.0, 1), ("stop", 100.0, 10.0, 12),
+        ("freeze", 100.0, 48.0, 1), ("freeze", 100.0, 10.0, 1),
+        ("cut", 3.0, 48.0, 1), ("cut", 100.0, 48.0, 1), ("cut", 130.0, 48.0, 1),
     ],
 )  # fmt: skip
 async def test_an_outage_ends_what_waited_for_a_holder_before(
-    ended_by: str, seconds: float, since: float
+    ended_by: str, seconds: float, since: float, taken: float
 ) -> None:
     """Whoever would have come next could not: that is told by the outage, and no figure has it."""
     cluster = Cluster()
@@ -1152,21 +1169,21 @@ async def test_an_outage_ends_what_waited_for_a_holder_before(
         board.until(back)
         board.connect()
     cluster.back(back, takers=False)
-    take(board, back + 1)
+    take(board, back + taken)
     board.until(back + 200)
     board.stop()
     (stop,) = [one for one in board.incidents if one.began < after(59)]
     assert stop.standing is (Standing.PLANNED if since > 45 else Standing.OVERRAN)
     assert stop.cause in (Cause.GRACEFUL_STOP, Cause.SCALED_DOWN)
     assert stop.confidence is Confidence.POSSIBLE
-    taken = max((one for one in board.changes if one.name == "app-2"), key=lambda one: one.at)
-    assert taken.change is ChangeType.ACQUIRED
+    last = max((one for one in board.changes if one.name == "app-2"), key=lambda one: one.at)
+    assert last.change is ChangeType.ACQUIRED
     assert stop.ended is not None
     assert after(58) <= stop.ended <= after(60.5)
     assert stop.sentence.endswith(
         f"; nobody had taken it when the API server went at {stop.ended:%H:%M:%S}"
     )
-    (outage,) = [one for one in board.incidents if identity(taken) in identities(one)]
+    (outage,) = [one for one in board.incidents if identity(last) in identities(one)]
     assert {one for one in board.incidents if outage is not one} == {stop}
     assert {*outage.causes.values()} == {Cause.API_OUTAGE}
     assert "; nobody held app-2 before" in outage.sentence
