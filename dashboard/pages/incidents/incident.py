@@ -346,20 +346,26 @@ def acknowledge_incident(request: ClusterRequest, cluster: str, incident: str) -
     stored = find_incidents.incident_of(cluster, incident)
     if stored is None:
         raise Http404(f"{cluster} has no incident {incident[:80]!r}.")
-    number, who = stored.incident.id, request.user.get_username()
+    number, who, now = stored.incident.id, request.user.get_username(), clock.now()
+    before, note = outbox.acknowledgement_of(cluster, number), ""
     if request.POST.get("back"):
         outbox.take_back(cluster, number)
-        messages.success(
-            request, "Nobody takes care of it now. Receivers hear of it if it worsens."
-        )
+        if before is not None:
+            care = f"I took back that {before.who} takes care of it."
+            note = "I decided that it goes on." if before.over_at else care
+        told = "Nobody takes care of it now. Receivers hear of it if it worsens."
     elif request.POST.get("over") and stored.incident.ended is None:
-        now = clock.now()
         (known,) = as_known([stored.incident], request.cluster.as_of(now))
         outbox.decide_over(known, who=who, at=now)
-        find_incidents.add_note(cluster, number, who=who, at=now, text="I decided that it is over.")
-        messages.success(request, "It is over, as you decided. Receivers that heard of it hear so.")
+        note = "I decided that it is over."
+        told = "It is over, as you decided. Receivers that heard of it hear so."
     else:
         take = bool(request.POST.get("take"))
-        found = outbox.acknowledge(cluster, number, who=who, at=clock.now(), take_over=take)
-        messages.success(request, f"{found.who} takes care of this incident.")
+        found = outbox.acknowledge(cluster, number, who=who, at=now, take_over=take)
+        if take and before is not None and before.who != who:
+            note = f"I took it over from {before.who}."
+        told = f"{found.who} takes care of this incident."
+    if note:
+        find_incidents.add_note(cluster, number, who=who, at=now, text=note)
+    messages.success(request, told)
     return redirect(f"{incident_url(cluster, number)}#notifications")

@@ -186,6 +186,7 @@ def test_a_reader_acknowledges_an_incident_and_takes_it_back(told, operator):
     operator.post(url, {"back": "yes"})
     page = words(operator.get(URL))
     assert "nobody has acknowledged it" in page
+    assert page.count("I took back that olga takes care of it.") == 1
     assert "Receivers are then told" not in page  # it is over
     assert operator.post("/c/a/incidents/none/acknowledge/").status_code == 404
 
@@ -210,11 +211,14 @@ def test_who_takes_care_is_told_wherever_the_incident_is(board, store, operator,
     page = words(operator.get(URL))
     assert "olga says that it is over, since" in page
     assert "I decided that it is over." in page
+    assert "I took it over from olga." in page
     operator.post(f"{URL}acknowledge/", {"over": "yes"})
     assert "Say that it is over" not in page
     models.QuietTime.objects.create(since=T0, reason="x", who="ada")
     board.notifications.care = outbox.care()
     assert "; muted" in words(operator.get("/c/a/"))
+    operator.post(f"{URL}acknowledge/", {"back": "yes"})
+    assert "I decided that it goes on." in words(operator.get(URL))
 
 
 def test_the_page_shows_who_was_told(told, operator):
