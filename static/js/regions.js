@@ -19,7 +19,7 @@ const here = () => location.pathname + location.search;
 export function refetch(cause) {
   const moved = cause === "all" ? "[data-region]" : `[data-region~="${cause}"]`;
   const now = performance.now();
-  const whole = cause === "changed" || cause === "incidents" ? now + WRITTEN : now;
+  const whole = ["added", "changed", "incidents"].includes(cause) ? now + WRITTEN : now;
   for (const { id } of document.querySelectorAll(moved)) {
     const { from, whole: before } = waiting.get(id) ?? { from: Math.max(whole, now + SOON), whole };
     waiting.set(id, { from, whole: Math.max(whole, before) });

@@ -17,6 +17,7 @@ from tests.support.programs.api_process import ApiProcess
 
 HERE, THERE = "here", "there"
 LIMIT = 30_000  # ms
+MANY = 60  # more changes than the feed keeps
 
 
 @pytest.fixture(scope="module")
@@ -111,6 +112,49 @@ def test_a_change_that_crosses_what_the_page_asks_is_counted_once(
     releases[-1]()
     take_over(there, "steady", "eight")
     expect(bar).to_contain_text("2 new changes in ")
+
+
+@pytest.mark.parametrize("view", ["table", "sentences"])
+def test_the_newest_changes_are_whole_after_the_page_missed_many(
+    visits: Visits, there: LeaseApi, view: str
+) -> None:
+    address = f"/c/{THERE}/history/?view={view}"
+    fresh, page = visits.page(), visits.page().context.new_page()
+    sockets: list[WebSocketRoute] = []
+    is_cut = False
+
+    def between(socket: WebSocketRoute) -> None:
+        sockets.append(socket)
+        if is_cut:
+            socket.close(code=1001)
+        else:
+            socket.connect_to_server()
+
+    page.route_web_socket(re.compile("/live/"), between)
+    page.goto(f"{visits.url}{address}")
+    live(page)
+    is_cut = True
+    sockets[-1].close(code=1001)
+    for number in range(MANY):
+        there.create(f"{view}-{number}", holder="one", duration=3600)
+    is_cut = False
+
+    def is_whole() -> bool:
+        fresh.goto(f"{visits.url}{address}")
+        page.wait_for_timeout(500)
+        return shown(page) == shown(fresh)
+
+    def shown(one: Page) -> list[str]:
+        found = one.locator("#changes > *").evaluate_all("all => all.map((el) => el.dataset.id)")
+        return [*found, *one.locator("#how-many, #shown").all_inner_texts()]
+
+    wait_for(is_whole, what="every change, and how many there are")
+    expect(page.locator("#changes")).to_contain_text(f"{view}-{MANY - 1}")
+    before = page.locator("#shown").inner_text()
+    take_over(there, f"{view}-1", "two")  # one by one they come alone, and are counted
+    expect(page.locator("#shown")).not_to_have_text(before, timeout=LIMIT)
+    wait_for(is_whole, what="one change more")
+    expect(page.locator("body[data-before]")).to_be_attached()
 
 
 def test_incidents_of_any_cluster_come_into_the_list(visits: Visits, there: LeaseApi) -> None:

@@ -225,7 +225,7 @@ class History(List[HistoryState, Change]):
         board = self._board(found)
         seen = list(found.rows)
         feed_seq, changes = with_unwritten(cluster, seen)
-        shown = changes if board["newest"] and board["plain"] else seen
+        shown = changes if board["follows"] else seen
         return {
             "board": board,
             "lines": signed_lines(with_known_causes(shown), now, self.request.user),
@@ -249,6 +249,7 @@ class History(List[HistoryState, Change]):
     def _board(self, found: FoundRows[Change]) -> dict[str, Any]:
         """The controls of the page."""
         wanted, links, total = self.wanted, self.links, counted(found.total, "change")
+        newest = not wanted.before and wanted.until is None
         return {
             **wanted.texts(),
             **CHOICES,
@@ -259,8 +260,8 @@ class History(List[HistoryState, Change]):
             "total": total if found.more else f"more than {total}",
             "range": wanted.range,
             "view": wanted.view,
-            "newest": not wanted.before and wanted.until is None,
-            "plain": self.filter == HistoryFilter(),
+            "newest": newest,
+            "follows": newest and self.filter == HistoryFilter(),
             "exact": exact_names(links.path, self.request.GET),
             "older_url": links.url(before=found.older) if found.older else "",
             "newest_url": links.url() if wanted.before else "",
