@@ -120,7 +120,7 @@ def none_near(watched: WatchedCluster, now: datetime) -> Calm:
             f"{tight:,} of them always {leaves} less than a third of the time, or {was} renewed "
             "after running out."
         )
-        return Calm("No near miss", f"{text} {what}", "i-clock")
+        return Calm("No unusual near miss", f"{text} {what}", "i-clock")
     unseen = sum(not watched.renewals.follows(lease.key) for lease in seen)
     if unseen:
         what = f"The margin of {counted(unseen, 'election')} is not followed."

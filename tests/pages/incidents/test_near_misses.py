@@ -148,7 +148,7 @@ def test_no_near_miss_is_good_news_only_where_renewals_were_seen(watched, board)
 def test_a_habit_or_a_loss_is_no_near_miss_and_no_good_news_either(watched, tight):
     assert renew(watched, {"calm": USUAL, "tight": tight}) == []
     calm = none_near(watched, NOW)
-    assert (calm.title, calm.css) == ("No near miss", "")
+    assert (calm.title, calm.css) == ("No unusual near miss", "")
     assert "1 of them always leaves less than a third of the time, or was renewed" in calm.text
     assert "ran out" not in calm.text  # how many did, it cannot know: others hold them now
 
