@@ -35,10 +35,11 @@ def killed_for_memory(scene: Scene) -> Verdict | None:
     pod = scene.ended()
     if pod is None or pod.exit_reason != OOM:
         return None
+    at, how = _exit_time(pod), f"{OOM}, exit code {pod.exit_code}{_restarts(pod)}"
     return certain(
         Cause.OOM_KILLED,
-        f"{pod.key.name}, which held {scene.lease}, was killed for memory at {_exit_time(pod)}",
-        seen(Source.PODS, f"Pod {pod.key}: {OOM}, exit code {pod.exit_code}{_restarts(pod)}"),
+        f"{pod.key.name}, which held {scene.lease}, was killed for memory at {at}",
+        seen(Source.PODS, f"Pod {pod.key} ended at {at}: {how}"),
     )
 
 
@@ -108,9 +109,8 @@ def ended(scene: Scene) -> Verdict | None:
     if pod is None:
         return None
     how = f"exit code {pod.exit_code}" if pod.exit_code is not None else "it ended"
-    what = f"{pod.exit_reason or 'ended'}, {how}{_restarts(pod)}"
-    fact = seen(Source.PODS, f"Pod {pod.key}: {what}")
-    at = _exit_time(pod)
+    at, what = _exit_time(pod), f"{pod.exit_reason or 'ended'}, {how}{_restarts(pod)}"
+    fact = seen(Source.PODS, f"Pod {pod.key} ended at {at}: {what}")
     loop = _crash_loop(scene, pod, f"{pod.key.name}, which held {scene.lease}, ended", how)
     if loop is not None:
         return msgspec.structs.replace(loop, evidence=(fact, *loop.evidence))
