@@ -98,6 +98,17 @@ class MessageCounts(Protocol):
     outcomes: Counter[tuple[str, str]]
 
 
+class CountReport(Protocol):
+    """When reliability is counted. `says` why its totals are older than a minute; `stalled` that
+    they do not go on.
+    """
+
+    @property
+    def says(self) -> str | None: ...
+    @property
+    def stalled(self) -> str | None: ...
+
+
 class Board(Protocol):
     """The parts of the running process. Any thread may read them."""
 
@@ -123,6 +134,8 @@ class Board(Protocol):
     def added(self) -> ClusterFollower: ...
     @property
     def link_use(self) -> LinkNotes: ...
+    @property
+    def counts(self) -> CountReport: ...
 
     @property
     def leaving(self) -> bool: ...

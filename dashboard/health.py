@@ -45,9 +45,10 @@ def healthz(_request: HttpRequest) -> HttpResponse:
 def readyz(request: HttpRequest) -> HttpResponse:
     """200 if this process can serve pages, also from memory: it is not about to end.
 
-    A database that does not answer, clusters that were not listed and tasks that are down are named
-    beside it: pages say so too, and without this process nobody would see the other clusters. Only
-    readers and the metrics token see names and addresses; others see numbers.
+    A database that does not answer, clusters that were not listed, tasks that are down and totals
+    of reliability that do not go on are named beside it: pages say so too, and without this process
+    nobody would see the other clusters. Only readers and the metrics token see names and addresses;
+    others see numbers.
     """
     running = running_board()
     if running.leaving:
@@ -57,6 +58,8 @@ def readyz(request: HttpRequest) -> HttpResponse:
     lines = ["ok"]
     if reach.error:
         lines.append("history is not reachable: the database does not answer")
+    if running.counts.stalled:
+        lines.append(running.counts.stalled)
     if _may_know(request):
         lines += [*map(_of_cluster, clusters), *map(_of_task, tasks)]
         if reach.error:

@@ -16,6 +16,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from dashboard import clock
 from dashboard.access.guards import ClusterRequest, check_edit, viewer_required
+from dashboard.board import running_board
 from dashboard.charts.bars import DayBars, day_bars
 from dashboard.lists import responses
 from dashboard.lists.controls import ListLinks
@@ -432,6 +433,7 @@ def _found(
         whole = sum_of(cluster, period, since, ObjectName(wanted.namespace, name))
         remaining = found.remaining_of(ObjectName(wanted.namespace, name))
     what = ("namespace",) if of_namespace else ("Lease",)
+    goes_on = now < start_of(next_first_day(period, since)) + LATE
     return {
         "lines": lines,
         "total": found.total,
@@ -441,7 +443,8 @@ def _found(
         "at_risk_means": AT_RISK_MEANS,
         "without_data": counted(found.without_data, *what) if found.without_data else "",
         "until": _until(whole, next_first_day(period, since), now) if whole else "",
-        "goes_on": now < start_of(next_first_day(period, since)) + LATE,
+        "goes_on": goes_on,
+        "counts": running_board().counts.says if goes_on else None,
     }
 
 

@@ -155,6 +155,7 @@ class Runtime:
             days=options.reliability_days,
             trusted=self.trust.look,
         )
+        self.counts = self.reliability.times
         self.link_use = LinkUse(self.recorder.in_thread, self._open_walls)
         self.added = AddedClusters(self, data=options.data, in_thread=in_thread, now=self.clock.now)
         self.secrets = None if options.secrets is None else self._by_secrets(options.secrets)
@@ -376,7 +377,7 @@ class Runtime:
             self.recorder.problem,
             NOT_REACHABLE if reach.error else self.rights.problem,
             self.clock.says,
-            self.trust.says,
+            self.trust.says or self.counts.stalled,
             self.added.says,
             self.secrets.says if self.secrets else None,
             *down,

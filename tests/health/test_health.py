@@ -7,7 +7,9 @@ import logging
 import pytest
 from django.test import Client
 
+from dashboard import clock
 from dashboard.config import VERSION
+from dashboard.serving.tasks.history_upkeep import STALLED, CountTimes
 from tests.support.board import a_lease, fill
 
 pytestmark = pytest.mark.django_db
@@ -29,6 +31,22 @@ def test_a_cluster_that_was_not_listed_is_named_and_fails_nothing(board, operato
     assert answer.content == b"ok\n1 of 2 clusters not listed, 0 tasks down\n"
     fill(board.clusters["b"].store)
     assert Client().get("/readyz").content == operator.get("/readyz").content == b"ok\n"
+
+
+def test_totals_of_reliability_that_do_not_go_on_are_named_and_fail_nothing(board, operator):
+    fill(board.clusters["a"].store)
+    fill(board.clusters["b"].store)
+    seconds = [0.0]
+    board.counts = CountTimes(clock.now, lambda: seconds[0])
+    assert Client().get("/readyz").content == b"ok\n"
+    assert board.problem() is None
+    seconds[0] = STALLED.total_seconds() + 1
+    answer = Client().get("/readyz")
+    assert answer.status_code == 200
+    (line,) = answer.content.decode().splitlines()[1:]
+    assert line.startswith("Reliability has not been counted since ")
+    assert board.problem("a") == line
+    assert "Reliability has not been counted since" in operator.get("/c/a/").content.decode()
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/readyz", "/metrics"])

@@ -12,6 +12,7 @@ from typing import Any
 
 from django.db import DatabaseError, connection
 
+from dashboard.parts.formatting import age, when
 from dashboard.serving.tasks.clock_watch import ClockWatch
 from dashboard.watched_cluster import WatchedCluster
 from leases.domain.figures import DAY, DEFAULT_ABANDONED_AFTER, Period, first_day
@@ -46,6 +47,7 @@ logger = logging.getLogger(__name__)
 
 MIN_SECONDS, MAX_SECONDS = 60.0, 600.0  # from one count to the next
 SHARE = 100  # times the length of a count is the wait until the next
+STALLED = timedelta(minutes=15)  # since the end of a count: it does not go on as it should
 PAUSE = 0.02  # seconds between two writes, in which changes are written
 HOUR = timedelta(hours=1)
 
@@ -64,6 +66,75 @@ def _unless(clock: ClockWatch) -> Trusted:
         return not clock.doubtful
 
     return trusted
+
+
+def wait_after(took: float, last: float) -> float:
+    """How many seconds after a count the next one begins, `last` after the one before it.
+
+    A single count may take long because the machine was busy, as at a start, or stood still: the
+    wait grows to twice the last one at most.
+    """
+    return min(MAX_SECONDS, max(MIN_SECONDS, min(SHARE * took, 2 * last)))
+
+
+class CountTimes:
+    """When reliability is counted, and what a reader should know of it. For any thread."""
+
+    def __init__(
+        self, now: Callable[[], datetime], monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._now = now
+        self._monotonic = monotonic
+        self._wait = MIN_SECONDS / 2
+        self._took = 0.0
+        self._why: str | None = None  # the last count failed
+        self._began: float | None = None  # the count that runs
+        self._due: float | None = None  # the next count
+        self._counted = monotonic()  # the end of the last count that did not fail
+
+    def begin(self) -> None:
+        self._began, self._due = self._monotonic(), None
+
+    def end(self, why: str | None) -> float:
+        """A count is over; `why` it failed. Returns the seconds until the next one."""
+        now = self._monotonic()
+        self._took, self._began, self._why = now - (self._began or now), None, why
+        if why is None:
+            self._counted = now
+        self._wait = wait_after(self._took, self._wait)
+        self._due = now + self._wait
+        return self._wait
+
+    def died(self) -> None:
+        """Its task ended in the middle: others say so."""
+        self._began = None
+
+    @property
+    def says(self) -> str | None:
+        """Why the totals are older than a minute, or will be; None: they are not."""
+        began, due, now = self._began, self._due, self._monotonic()
+        if began is not None and now - began > MIN_SECONDS:
+            return f"A count that began at {self._when(began)} UTC goes on"
+        if due is None:
+            return None
+        if self._why is not None:
+            return f"{self._why}: it is tried again at {self._when(due)} UTC"
+        if self._wait > MIN_SECONDS:
+            took = age(self._took)
+            return f"The last count took {took}: the next one begins at {self._when(due)} UTC"
+        return None
+
+    @property
+    def stalled(self) -> str | None:
+        """What every page and `/readyz` say of totals that do not go on."""
+        if self._monotonic() - self._counted < STALLED.total_seconds():
+            return None
+        more = f" {says}." if (says := self.says) else ""
+        return f"Reliability has not been counted since {self._when(self._counted)} UTC.{more}"
+
+    def _when(self, moment: float) -> str:
+        now = self._now()
+        return when(now + timedelta(seconds=moment - self._monotonic()), now)
 
 
 class ReliabilityTotals:
@@ -85,38 +156,64 @@ class ReliabilityTotals:
         self._days = timedelta(days=days)
         self._trusted = trusted or _unless(clock)
         self.counted = asyncio.Event()  # once: what retention waits for after a start
+        self.times = CountTimes(clock.now)
 
     async def run(self) -> None:
         while True:
-            began = time.monotonic()
-            await self.count(self._clock.now())
-            self.counted.set()
-            took = time.monotonic() - began
-            await asyncio.sleep(min(MAX_SECONDS, max(MIN_SECONDS, SHARE * took)))
+            wait = await self.count_in_time()
+            await asyncio.sleep(wait)
 
-    async def count(self, now: datetime) -> None:
-        """Count from the first day that is not final up to now, in all clusters."""
+    async def count_in_time(self) -> float:
+        """Count, and return the seconds until the next count."""
+        self.times.begin()
+        warning = asyncio.get_running_loop().call_later(STALLED.total_seconds(), self._warn)
+        try:
+            why = await self.count(self._clock.now())
+        except BaseException:
+            self.times.died()
+            raise
+        finally:
+            warning.cancel()
+        self.counted.set()
+        wait = self.times.end(why)
+        if why is None and (says := self.times.says):
+            logger.info("Reliability: %s.", says)
+        return wait
+
+    def _warn(self) -> None:
+        if self.times.stalled:
+            logger.warning("%s", self.times.stalled)
+
+    async def count(self, now: datetime) -> str | None:
+        """Count from the first day that is not final up to now, in all clusters. Returns why it
+        could not.
+        """
         with ThreadPoolExecutor(1, thread_name_prefix="reliability") as thread:
             look: Look = partial(asyncio.get_running_loop().run_in_executor, thread)
             try:
                 if not await self._trusted():
                     logger.warning("Reliability is not counted: the clock may be wrong")
-                    return
-                for cluster in await look(known_clusters):
-                    await self._count_cluster(cluster, now, look)
-            except DatabaseError as error:
+                    return "The clock of this server may be wrong"
+                clusters = await look(known_clusters)
+                found = [await self._count_cluster(one, now, look) for one in clusters]
+                return next(filter(None, found), None)
+            except (DatabaseError, *AWAY) as error:
                 logger.warning("Reliability cannot be counted just now: %s", error)
+                return f"The database did not let it be counted ({type(error).__name__})"
             finally:
                 await look(_let_go)
 
-    async def _count_cluster(self, cluster: str, now: datetime, look: Look) -> None:
+    async def _count_cluster(self, cluster: str, now: datetime, look: Look) -> str | None:
+        """Returns why it could not be counted."""
         if cluster in self._clusters:
             counts = near_miss_counts(self._clusters[cluster].store, now)
             await self._write(save_near_misses, cluster, counts)
         day, today = await look(next_day, cluster), now.date()
         if day is None:
             await self._write(finish_day, cluster, today - DAY)
-            return
+            return None
+        if day > today:
+            return f"{cluster} was counted for good until {day}, by a clock that was ahead"
         while day <= today:
             await self._count_day(cluster, day, now, look)
             if await look(is_final, cluster, day, now):
@@ -124,6 +221,7 @@ class ReliabilityTotals:
             day += DAY
         for numbers in await look(old_rows, cluster, today - self._days):
             await self._write(forget_rows, numbers)
+        return None
 
     async def _count_day(self, cluster: str, day: date, now: datetime, look: Look) -> None:
         watched = self._clusters.get(cluster)

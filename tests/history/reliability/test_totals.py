@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from datetime import date, timedelta
 
 import pytest
 from asgiref.sync import sync_to_async
-from django.db import OperationalError
+from django.db import InterfaceError, OperationalError
 
 from dashboard.clock import process_clock
 from dashboard.serving.tasks import history_upkeep
 from dashboard.serving.tasks.clock_watch import ClockWatch
-from dashboard.serving.tasks.history_upkeep import Forgetting, ReliabilityTotals
+from dashboard.serving.tasks.history_upkeep import CountTimes, Forgetting, ReliabilityTotals
 from leases.domain.change import ChangeType
 from leases.domain.figures import start_of
 from leases.domain.kind import Kind
@@ -214,6 +215,116 @@ async def test_old_totals_are_deleted(story, recorder):
 async def test_nothing_is_counted_while_the_clock_is_in_doubt(story, recorder, monkeypatch):
     monkeypatch.setattr(ClockWatch, "doubtful", True)
     await ReliabilityTotals({}, recorder, ClockWatch(process_clock()), days=9).count(LATER)
+    assert not await ReliabilityRecord.objects.aexists()
+
+
+class Watch:
+    """Seconds that pass as a test says."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+@pytest.fixture
+def watch():
+    return Watch()
+
+
+@pytest.fixture
+def timed(recorder, watch):
+    one = ReliabilityTotals({}, recorder, ClockWatch(process_clock()), days=9)
+    one.times = CountTimes(lambda: LATER + timedelta(seconds=watch.seconds), watch)
+    return one
+
+
+@pytest.fixture
+def lengths(timed, watch, monkeypatch):
+    """How long the next counts take, in seconds."""
+    some = []
+    real = timed.count
+
+    async def count(now):
+        watch.seconds += some.pop(0)
+        return await real(now)
+
+    monkeypatch.setattr(timed, "count", count)
+    return some
+
+
+async def test_one_count_that_took_long_does_not_put_off_the_next_ones(timed, watch, lengths):
+    lengths += [3.04, 0.1, 45.0, 0.1]  # a start under load, and a process that stood still in one
+    waits = []
+    while lengths:
+        waits.append(await timed.count_in_time())
+        watch.seconds += waits[-1]
+    assert waits == [60, 60, 120, 60]
+
+
+async def test_a_count_that_takes_long_again_and_again_is_made_less_often(
+    timed, watch, lengths, caplog
+):
+    caplog.set_level("INFO")
+    lengths += [4.0] * 5
+    waits, said = [], []
+    while lengths:
+        waits.append(await timed.count_in_time())
+        said.append(timed.times.says)
+        watch.seconds += waits[-1]
+    assert waits == [60, 120, 240, 400, 400]
+    assert said[0] is None
+    # Two counts and a wait of 60 s after noon; the next wait is 120 s.
+    assert said[1] == "The last count took 4.0 s: the next one begins at 12:03:08 UTC"
+    assert [line.message for line in caplog.records] == [f"Reliability: {one}." for one in said[1:]]
+    assert timed.times.stalled is None
+
+
+async def test_a_count_that_never_ends_is_told(timed, watch, monkeypatch, caplog):
+    goes_on = threading.Event()
+    monkeypatch.setattr(history_upkeep, "known_clusters", lambda: goes_on.wait(60) and ())
+    monkeypatch.setattr(history_upkeep, "STALLED", timedelta(seconds=0.05))
+    counting = asyncio.create_task(timed.count_in_time())
+    try:
+        await asyncio.sleep(0)
+        assert (timed.times.says, timed.times.stalled) == (None, None)
+        watch.seconds += 61
+        told = timed.times.says
+        assert told == "A count that began at 12:00:00 UTC goes on"
+        while not caplog.records:
+            await asyncio.sleep(0.01)
+    finally:
+        goes_on.set()
+    assert await counting == 60
+    since = "Reliability has not been counted since 12:00:00 UTC."
+    assert caplog.messages == [f"{since} {told}."]
+    assert timed.times.stalled is None
+
+
+async def test_counts_that_fail_are_told(timed, watch, monkeypatch):
+    def locked():
+        raise InterfaceError("secret of the connection")
+
+    monkeypatch.setattr(history_upkeep, "known_clusters", locked)
+    for _ in range(15):
+        assert timed.times.stalled is None
+        watch.seconds += await timed.count_in_time()
+    why = (
+        "The database did not let it be counted (InterfaceError): it is tried again at 12:15:00 UTC"
+    )
+    assert timed.times.says == why
+    since = "Reliability has not been counted since 12:00:00 UTC."
+    assert timed.times.stalled == f"{since} {why}."
+    monkeypatch.setattr(history_upkeep, "known_clusters", tuple)
+    await timed.count_in_time()
+    assert (timed.times.says, timed.times.stalled) == (None, None)
+
+
+async def test_a_day_that_is_to_come_and_counted_for_good_is_told(story, timed):
+    await sync_to_async(finish_day)("a", LATER.date() + timedelta(days=30))
+    told = await timed.count(LATER)
+    assert told == "a was counted for good until 2026-12-25, by a clock that was ahead"
     assert not await ReliabilityRecord.objects.aexists()
 
 

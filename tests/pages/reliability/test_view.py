@@ -213,3 +213,23 @@ def test_bars_tell_days_apart():
     bars = day_bars([None, 0.0, 0.0005, 0.5], 0.001)
     assert [path.count("z") for path in (bars.blind, bars.zero, bars.some, bars.hot)] == [1] * 4
     assert "v-16h" in bars.hot
+
+
+class Told:
+    """When reliability is counted, as a test says it."""
+
+    def __init__(self, says: str | None) -> None:
+        self.says = says
+        self.stalled = None
+
+
+def test_the_page_of_a_period_that_goes_on_says_why_its_totals_are_old(board, operator, db):
+    keep(TODAY, good=Totals(watched_seconds=WHOLE))
+    head = re.compile(r'<span class="note">(.*?)</span>\s*<span class="row end">', re.DOTALL)
+    says = "The last count took 3.0 s: the next one begins at 10:59:18 UTC"
+    for told in (says, None):
+        board.counts = Told(told)
+        for query, goes_on in ((f"date={TODAY}", True), (f"date={FRIDAY}", False)):
+            note = head.search(text_of(operator.get(f"{PAGE}?{query}")))
+            assert note is not None
+            assert (says in note[1]) is (goes_on and told is not None)

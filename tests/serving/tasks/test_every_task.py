@@ -48,6 +48,7 @@ SEEN_BY = {
     ("leases/apiserver/storage/journal.py", "done"): "_committed reports it",
     ("leases/apiserver/storage/journal.py", "open"): "_run hands every failure to who waits",
     ("dashboard/serving/tasks/incidents.py", "_rest"): "sets an event",
+    ("dashboard/serving/tasks/history_upkeep.py", "count_in_time"): "logs",
     ("leases/tracking/shared_timer.py", "collect"): "_tell starts each by itself",
     ("leases/tracking/shared_timer.py", "_tell"): "TimerErrors fails the watch",
     ("leases/tracking/shared_timer.py", "_plan"): "_beat starts each by itself",
