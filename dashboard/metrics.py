@@ -44,7 +44,12 @@ FAMILIES = (
     ("seconds_since_renewal", "gauge", "Age of the last renewal, by our own clock."),
     ("duration_seconds", "gauge", "leaseDurationSeconds."),
     ("expiry_timestamp_seconds", "gauge", "When others may take it, by our own clock."),
-    ("holder_changes_total", "counter", "Changes of holder since the start."),
+    (
+        "holder_changes_total",
+        "counter",
+        "How often somebody came while it existed, since the start.",
+    ),
+    ("handovers_total", "counter", "How often another holder came, also after it was made anew."),
     (
         "unheld_seconds_total",
         "counter",
@@ -94,9 +99,10 @@ def _samples(cluster: WatchedCluster, tracked: Tracked, now: datetime) -> Iterat
     if runs_out_at is not None:
         yield 3, f"{PREFIX}expiry_timestamp_seconds{{{labels}}} {runs_out_at.timestamp():.3f}"
     # As of the last word of the cluster: nobody knows whether a gap goes on while nobody watches.
-    changes, unheld = cluster.counters.election(tracked, cluster.as_of(now))
-    yield 4, f"{PREFIX}holder_changes_total{{{labels}}} {changes}"
-    yield 5, f"{PREFIX}unheld_seconds_total{{{labels}}} {unheld:.3f}"
+    counted = cluster.counters.election(tracked, cluster.as_of(now))
+    yield 4, f"{PREFIX}holder_changes_total{{{labels}}} {counted.holder_changes}"
+    yield 5, f"{PREFIX}handovers_total{{{labels}}} {counted.handovers}"
+    yield 6, f"{PREFIX}unheld_seconds_total{{{labels}}} {counted.unheld_seconds:.3f}"
 
 
 def _escaped(value: str) -> str:

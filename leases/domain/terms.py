@@ -395,8 +395,17 @@ class LeaseGap(msgspec.Struct, frozen=True, gc=False):
 _MAX_TAIL = 4  # what began a term or a gap, and what became of it
 
 
+class FollowedChange(msgspec.Struct, frozen=True, gc=False):
+    """What a change ended and began in the life of a Lease."""
+
+    gaps: Sequence[LeaseGap]  # those that it ended
+    handover: bool  # another holder came with it
+
+
 class GapFollower:
-    """Finds the gaps of many Leases as their changes come; keeps those since each holder came."""
+    """Finds the gaps and hand-overs of many Leases as their changes come; keeps those changes since
+    each holder came.
+    """
 
     def __init__(self) -> None:
         self._tails: dict[ObjectName, list[Change]] = {}
@@ -407,18 +416,29 @@ class GapFollower:
 
     def follow(self, change: Change) -> list[LeaseGap]:
         """Return the gaps that a change ended."""
+        return list(self.step(change).gaps)
+
+    def step(self, change: Change) -> FollowedChange:
+        """Follow a change."""
         key = ObjectName(change.namespace, change.name)
         tail = self._tails.get(key) or _lost_before(change)
         life = fold([*tail, change])
         gaps = [(gap, life.terms[0].since if life.terms else None) for gap in life.gaps]
         gaps += [(gap, term.since) for term in life.terms for gap in term.gaps]
-        if change.change in STARTS or change.change is ChangeType.DELETED:
+        came = change.change in STARTS and change.holder is not None
+        if came or change.change is ChangeType.DELETED:
             self._tails[key] = [change]
         elif change.change is ChangeType.RECOVERED:
             self._tails[key] = [one for one in tail if one.change in STARTS]
         elif change.change is not ChangeType.RECONFIGURED:
             self._tails[key] = [*tail, change][-_MAX_TAIL:]
-        return [LeaseGap(key, gap, since) for gap, since in gaps if gap.until == change.at]
+        return FollowedChange(
+            [LeaseGap(key, gap, since) for gap, since in gaps if gap.until == change.at],
+            handover=came and any(one.is_handover for one in life.terms[-1:] if one.until is None),
+        )
+
+    def drop(self, key: ObjectName) -> None:
+        self._tails.pop(key, None)
 
     def forget(self, now: datetime) -> None:
         """Drop the Leases that were deleted for good."""

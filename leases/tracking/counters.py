@@ -1,6 +1,10 @@
-"""What is counted while a cluster is watched: events, changes, and the time without a holder."""
+"""What is counted while a cluster is watched: events, changes, and the time without a holder.
 
-from collections import Counter, deque
+The counters of an election are those of its name: they go on when it is deleted and made anew. Once
+it is gone for FORGOTTEN_AFTER, or before that if MAX_GONE others went later, they are forgotten.
+"""
+
+from collections import Counter, OrderedDict, deque
 from collections.abc import Container
 from datetime import datetime, timedelta
 
@@ -17,9 +21,13 @@ from leases.domain.watched_times import Connection, ConnectionState, Missing
 from leases.tracking.observation import open_gap
 from leases.tracking.tracked_lease import Tracked, Update
 
+FORGOTTEN_AFTER = timedelta(days=1)  # since an election was deleted
+MAX_GONE = 10_000  # deleted elections that are remembered
+
 
 class ElectionCounters(msgspec.Struct, gc=False):
     holder_changes: int = 0
+    handovers: int = 0
     unheld_seconds: float = 0.0  # of the gaps that have ended
 
 
@@ -42,6 +50,7 @@ class Counters:
         self.may_be_vacant: Container[ObjectName] = ()  # as admins say now
         self._abandoned_after = abandoned_after
         self._gaps = GapFollower()
+        self._gone = OrderedDict[ObjectName, datetime]()  # since when, the oldest first
         self._blind: deque[Span] = deque(maxlen=MAX_BLIND)
         self._blind_since: datetime | None = EARLIEST  # None while the watch is live
 
@@ -55,21 +64,29 @@ class Counters:
             self._blind.append((missed.since or EARLIEST, missed.until))
         for change in update.changes:
             self.changes[change.kind, change.change] += 1
-            if change.kind is Kind.ELECTION:
-                self._count_election(change)
+            key = ObjectName(change.namespace, change.name)
+            # What was an election counts as one, whatever is thought of it when it is made anew.
+            if change.kind is Kind.ELECTION or key in self.elections:
+                self._count_election(key, change)
         for key in update.removed:
-            self.elections.pop(key, None)
+            if key in self.elections:
+                self._gone[key] = update.now
+        if update.changes:
+            self._forget(update.now)
 
-    def election(self, tracked: Tracked, now: datetime) -> tuple[int, float]:
-        """Return how often the holder changed, and the seconds in which nobody held it."""
+    def election(self, tracked: Tracked, now: datetime) -> ElectionCounters:
+        """Return what is counted of an election, with the gap that goes on."""
         counters = self.elections.get(tracked.key) or ElectionCounters()
         gap = open_gap(tracked)
-        still = 0.0 if gap is None else self._unheld(gap, now)
-        return counters.holder_changes, counters.unheld_seconds + still
+        if gap is None:
+            return counters
+        still = counters.unheld_seconds + self._unheld(gap, now)
+        return msgspec.structs.replace(counters, unheld_seconds=still)
 
     def clock_jumped(self, jump: Jump) -> None:
         by = jump.by
         self._gaps.clock_jumped(by)
+        self._gone = OrderedDict((key, moved(at, by)) for key, at in self._gone.items())
         self._blind = deque(((moved(a, by), moved(b, by)) for a, b in self._blind), MAX_BLIND)
         self._blind_since = moved(self._blind_since, by)
 
@@ -98,10 +115,21 @@ class Counters:
             abandoned_after=self._abandoned_after,
         )
 
-    def _count_election(self, change: Change) -> None:
-        key = ObjectName(change.namespace, change.name)
-        counters = self.elections.setdefault(key, ElectionCounters())
-        if change.change in HOLDER_CHANGES and is_watched(change.at, self._unwatched()):
-            counters.holder_changes += 1
-        for ended in self._gaps.follow(change):
+    def _count_election(self, key: ObjectName, change: Change) -> None:
+        self._gone.pop(key, None)
+        counters, step = self.elections.setdefault(key, ElectionCounters()), self._gaps.step(change)
+        came = change.change in HOLDER_CHANGES
+        if (came or step.handover) and is_watched(change.at, self._unwatched()):
+            counters.holder_changes += came
+            counters.handovers += step.handover
+        for ended in step.gaps:
             counters.unheld_seconds += self._unheld(ended, change.at)
+
+    def _forget(self, now: datetime) -> None:
+        """Drop the elections that were deleted for good."""
+        while self._gone:
+            key, at = next(iter(self._gone.items()))
+            if len(self._gone) <= MAX_GONE and now - at < FORGOTTEN_AFTER:
+                return
+            del self._gone[key], self.elections[key]
+            self._gaps.drop(key)

@@ -162,7 +162,8 @@ async def test_time_without_a_holder_counts_while_it_lasts_and_after(board: Runt
     tracked = cluster.store.get(KEY)
     assert tracked is not None
     assert tracked.gap_since is not None
-    assert cluster.counters.election(tracked, tracked.gap_since + timedelta(seconds=7)) == (0, 7.0)
+    counted = cluster.counters.election(tracked, tracked.gap_since + timedelta(seconds=7))
+    assert (counted.holder_changes, counted.unheld_seconds) == (0, 7.0)
     text = election_series([cluster], 10, tracked.gap_since + timedelta(seconds=7))
     assert re.search(r"^leaseboard_election_unheld_seconds_total\{.*\} 7\.000$", text, re.MULTILINE)
     heard_at = tracked.gap_since + timedelta(seconds=2)
@@ -181,7 +182,8 @@ async def test_time_without_a_holder_counts_while_it_lasts_and_after(board: Runt
     cluster.counters.count(later)
     tracked = cluster.store.get(KEY)
     assert tracked is not None
-    assert cluster.counters.election(tracked, datetime.now(UTC)) == (1, 9.0)
+    counted = cluster.counters.election(tracked, datetime.now(UTC))
+    assert (counted.holder_changes, counted.handovers, counted.unheld_seconds) == (1, 1, 9.0)
 
 
 def test_metrics_list_the_first_elections_and_count_the_rest(board: Runtime, settings):

@@ -34,7 +34,7 @@ REVIEWED_EVERY = 12.0  # seconds
 DURATION = 15
 ACTORS = (
     "dies", "recovers", "retaken", "handed-over", "robbed", "made-anew", "in-outage",
-    "lost-in-outage", "released", "removed", "flaps", "over-restart", "over-jump",
+    "lost-in-outage", "released", "removed", "flaps", "over-restart", "over-jump", "made-often",
 )  # fmt: skip
 QUIET = 40_000  # leaseDurationSeconds of the Leases to which nothing happens
 
@@ -211,7 +211,7 @@ def tell(data: Path) -> Evening:
 
 
 async def _tell(evening: Evening) -> None:
-    for number in range(LEASES - 14):
+    for number in range(LEASES - 15):
         evening.take(f"quiet-{number:03}", f"pod-{number % 7}", duration=QUIET)
     for name in ACTORS:
         evening.take(name, f"{name}-1")
@@ -265,7 +265,17 @@ async def _tell(evening: Evening) -> None:
         evening.release("flaps")
         await evening.to(1803.65 + 40 * number)
         evening.take("flaps", f"flaps-{number % 3}")
+    await _make_anew_and_anew(evening)
     await evening.to(2500.05)
     evening.release("released")
     await evening.to((ENDED - BEGAN).total_seconds() - 7.0)
     await evening.write()
+
+
+async def _make_anew_and_anew(evening: Evening) -> None:
+    """By another holder, by the one before, by it again, and by a third one."""
+    for number, holder in enumerate("2113"):
+        await evening.to(2200.25 + 20 * number)
+        evening.delete("made-often")
+        await evening.to(2202.45 + 20 * number)
+        evening.take("made-often", f"made-often-{holder}")

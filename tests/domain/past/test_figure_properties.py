@@ -84,6 +84,14 @@ def test_time_that_nobody_watched_is_in_no_figure(events):
         assert (measured.measured, measured.longest or 0.0, measured.median or 0.0) == (0, 0, 0)
 
 
+@given(histories())
+def test_handovers_counted_as_they_come_are_those_of_the_whole_history(events):
+    for changes in by_lease(events):
+        follower = GapFollower()
+        came = sum(follower.step(change).handover for change in changes)
+        assert came == totals_of(changes, since=FIRST, until=LAST).handovers
+
+
 @given(histories(), edges_of_spans, limits)
 def test_gaps_counted_as_they_end_are_those_of_the_whole_history(events, blind, limit):
     for changes in by_lease(events):

@@ -35,7 +35,8 @@ pytestmark = pytest.mark.django_db
 SPAN = f"{format_microtime(MIDNIGHT)}/{format_microtime(ENDED)}"
 STRETCH = urlencode({"from": "2026-11-23T00:00:00", "to": "2026-11-23T23:30:00"})
 ACTORS = ("dies", "recovers", "retaken", "handed-over", "robbed", "made-anew", "in-outage",
-          "lost-in-outage", "released", "flaps", "over-restart", "over-jump")  # fmt: skip
+          "lost-in-outage", "released", "flaps", "over-restart", "over-jump",
+          "made-often")  # fmt: skip
 NOTHING = ("none", "never", "none seen", "0 s", "0.0 s")
 Key = tuple[str, str, str]  # figure, of what, span
 Found = dict[Key, dict[str, str]]  # by where it was read
@@ -332,6 +333,7 @@ def test_the_figures_are_those_of_the_story(found: Found) -> None:
         "flaps": ("27 s", "8"),
         "over-restart": ("46 s", "0"),  # up to the restart
         "over-jump": ("32 s", "1"),
+        "made-often": ("8.8 s", "3"),
     }
 
 
@@ -355,14 +357,36 @@ LINE = re.compile(
 )
 
 
-def test_the_metrics_count_what_the_pages_do_since_the_start(reader: Client) -> None:
+def of_metrics(reader: Client) -> dict[tuple[str, str], str]:
+    """By figure and election."""
     lines = reader.get("/metrics").content.decode().splitlines()
-    values = {match.group(1, 2): match[3] for line in lines if (match := LINE.match(line))}
-    started = "2026-11-23T22:57:40.650000Z"
+    return {match.group(1, 2): match[3] for line in lines if (match := LINE.match(line))}
+
+
+def test_the_metrics_count_what_the_pages_do_since_the_start(reader: Client) -> None:
+    values = of_metrics(reader)
+    started = "2026-11-23T22:57:40.650001Z"  # what the list showed then was not watched
     query = urlencode(
         {"from": started, "to": "2026-11-23T23:30:00", "format": "json", "limit": 200}
     )
     ranked = {one["name"]: one for one in items(reader, f"history/stretch/?{query}")}
     for name in (*ACTORS, "quiet-001"):
-        counted = values["unheld_seconds_total", name]
-        assert age(float(counted)) == age(ranked.get(name, {}).get("gap_seconds", 0.0)), name
+        counted, one = values["unheld_seconds_total", name], ranked.get(name, {})
+        assert age(float(counted)) == age(one.get("gap_seconds", 0.0)), name
+        assert int(values["handovers_total", name]) == one.get("handovers", 0), name
+
+
+def test_the_metrics_of_a_name_go_on_over_deletion_and_re_creation(
+    reader: Client, found: Found
+) -> None:
+    values = of_metrics(reader)
+    # All of it happened since the start.
+    for figure, counted in (
+        ("unheld", age(float(values["unheld_seconds_total", "made-often"]))),
+        ("handovers", values["handovers_total", "made-often"]),
+    ):
+        shown = found[figure, "lease:work/made-often", SPAN]
+        for page in ("leases/work/made-often/", "reliability/"):
+            assert [value for where, value in shown.items() if page in where], page
+        assert set(shown.values()) == {counted}
+    assert values["holder_changes_total", "made-often"] == "0", "nobody came while it existed"
