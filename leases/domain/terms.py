@@ -423,8 +423,10 @@ class GapFollower:
         key = ObjectName(change.namespace, change.name)
         tail = self._tails.get(key) or _lost_before(change)
         life = fold([*tail, change])
-        gaps = [(gap, life.terms[0].since if life.terms else None) for gap in life.gaps]
-        gaps += [(gap, term.since) for term in life.terms for gap in term.gaps]
+        gaps = _with_holders(life)
+        if tail and tail[-1].at == change.at:  # what that one ended is told
+            told = _with_holders(fold(tail))
+            gaps = [one for one in gaps if one not in told]
         came = change.change in STARTS and change.holder is not None
         if came or change.change is ChangeType.DELETED:
             self._tails[key] = [change]
@@ -452,6 +454,12 @@ class GapFollower:
         self._tails = {
             key: [moved_change(one, by) for one in tail] for key, tail in self._tails.items()
         }
+
+
+def _with_holders(life: Life) -> list[tuple[Gap, datetime | None]]:
+    """The gaps of a life, each with the time since when the holder before it had held the Lease."""
+    gaps = [(gap, life.terms[0].since if life.terms else None) for gap in life.gaps]
+    return gaps + [(gap, term.since) for term in life.terms for gap in term.gaps]
 
 
 def _fresh(deleted: Change, now: datetime) -> bool:
