@@ -384,7 +384,7 @@ def _held_by_pods(held: Sequence[Tracked], known: Knowledge) -> dict[str, list[T
         holder = contender(tracked.holder)
         if holder is None:
             continue
-        node = node_of_holder(tracked.key, holder, known, lives=True)
+        node = node_of_holder(tracked.key, holder, known)
         if node and node != holder.host:
             found.setdefault(node, []).append(tracked)
     return found

@@ -8,7 +8,7 @@ from itertools import count
 
 from leases.domain.cause.clue import Episode
 from leases.domain.cause.facts import Knowledge, Question
-from leases.domain.cause.scene import Scene, Verdict, pod_keys, set_neighbours
+from leases.domain.cause.scene import Scene, Verdict, lived_at, pod_keys, set_neighbours
 from leases.domain.change import ChangeType
 from leases.domain.incident import Cause, Confidence, Source
 from leases.domain.kind import Kind
@@ -182,7 +182,8 @@ def _all(episode: Episode, known: Knowledge, now: datetime) -> Iterator[Question
     for key in keys:
         readings = known.pods(key.name, key.namespace)
         comes_back = not loser.is_pod  # a StatefulSet makes a Pod of the same name
-        if comes_back or not readings or not readings[-1].gone:
+        gone = readings and readings[-1].gone and readings[-1].read_at > lived_at(episode)
+        if comes_back or not gone:
             yield Question(Source.PODS, key)
     if scene.node:
         yield Question(Source.NODES, ObjectName("", scene.node))

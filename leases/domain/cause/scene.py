@@ -7,7 +7,15 @@ from typing import TypeVar
 import msgspec
 
 from leases.domain.cause.clue import Contender, Episode
-from leases.domain.cause.facts import Break, EventFact, Knowledge, NodeFact, PodFact, node_of_events
+from leases.domain.cause.facts import (
+    EARLIEST,
+    Break,
+    EventFact,
+    Knowledge,
+    NodeFact,
+    PodFact,
+    node_of_events,
+)
 from leases.domain.change import ChangeType
 from leases.domain.figures import Span, watched_seconds
 from leases.domain.incident import Cause, Confidence, Evidence, Source
@@ -22,17 +30,25 @@ GRACE_PERIOD = timedelta(seconds=35)  # a deletionTimestamp is its end
 
 
 class Scene:
-    """What is known of the loser's Pod, its node and its owner. Built anew for each judgement."""
+    """What is known of the loser's Pod, its node and its owner. Built anew for each judgement.
+
+    A StatefulSet gives each of its Pods the name of the one before. `pods` are the readings of the
+    one that held the Lease, and of those that came after it; `live` those in which it is there;
+    `own` those of the one that held it.
+    """
 
     def __init__(self, episode: Episode, known: Knowledge, now: datetime) -> None:
         self.episode, self.known, self.now = episode, known, now
         self.lease = f"{episode.key.namespace}/{episode.key.name}"
-        self.pods = pods_of(episode, known)
+        self.pods, born = pods_of(episode, known)
         self.pod_name = self.pods[0].key.name if self.pods else self._host()
         self.live = [one for one in self.pods if not one.gone]
+        made_by = episode.lost_at + BLUR
+        self.own = [one for one in self.live if (one.created_at or made_by) <= made_by]
         self.until = episode.at + BLUR * 5  # what stopped it later did not lose it
         since = episode.lost_at - LONG_AGO
-        self.pod_events = [e for e in known.events("Pod", self.pod_name) if e.at >= since]
+        events = known.events("Pod", self.pod_name)
+        self.pod_events = [e for e in events if e.at >= since and e.at > born]
         self.node = node_of(episode, known)
         self.nodes: list[NodeFact] = known.nodes(self.node) if self.node else []
         self.deployment = self._deployment()
@@ -57,10 +73,10 @@ class Scene:
         """Return a reading that shows a container's end between the last renewal and the loss."""
         episode = self.episode
         since, until = episode.lost_at - BLUR, episode.at + BLUR
-        for one in self.live:
+        for one in self.own:
             if one.exited_at is not None and since <= one.exited_at <= until:
                 return one
-        for one in self.live:  # its container ended, was started again, and ended again
+        for one in self.own:  # its container ended, was started again, and ended again
             if one.ran_from is not None and episode.lost_at < one.ran_from <= until:
                 return one
         return None
@@ -68,14 +84,14 @@ class Scene:
     def ended_later(self) -> PodFact | None:
         """Return a reading that shows a container's end after the loss."""
         until = self.episode.at + BLUR
-        for one in self.live:
+        for one in self.own:
             if one.exited_at is not None and one.exited_at > until:
                 return one
         return None
 
     def stopped(self) -> bool:
         """Whether the Pod was deleted about then: it is terminating, gone, or was asked to stop."""
-        deleted = any(one.deleted_at is not None for one in self.live)
+        deleted = any(one.deleted_at is not None for one in self.own)
         terminating = (deleted and min(self.asked_at()) <= self.until) or self._made_anew()
         last = self.episode.last.change
         back = last.at if last.change is ChangeType.RECOVERED else None  # it was there until then
@@ -102,7 +118,7 @@ class Scene:
     def asked_at(self) -> list[datetime]:
         """Return when its Pod was asked to stop: an Event knows better than a deletionTimestamp."""
         asked = [e.at for e in self.pod_events if _asks_to_stop(e)]
-        ends = [one.deleted_at for one in self.live if one.deleted_at is not None]
+        ends = [one.deleted_at for one in self.own if one.deleted_at is not None]
         return asked or [at for end in ends for at in (end - GRACE_PERIOD, end)]
 
     def stopped_at(self) -> datetime | None:
@@ -123,7 +139,7 @@ class Scene:
             return True
         if not self.live:
             return None
-        ends = [one for one in self.live if one.exited_at is not None and one.exited_at >= since]
+        ends = [one for one in self.own if one.exited_at is not None and one.exited_at >= since]
         return any(one.exit_reason in LOST_TRACK for one in ends) or self.replaced_pod()
 
     def replaced_pod(self) -> bool:
@@ -147,7 +163,7 @@ class Scene:
 
     def disrupted(self) -> bool:
         """Whether the Pod was to be evicted, whoever asked for it."""
-        return any(one.disrupted for one in self.live)
+        return any(one.disrupted for one in self.own)
 
     def cordoned(self) -> bool:
         return any(one.cordoned for one in self.nodes)
@@ -185,9 +201,26 @@ def _asks_to_stop(event: EventFact) -> bool:
     return event.reason == "Killing" and "will be restarted" not in event.message
 
 
-def pods_of(episode: Episode, known: Knowledge) -> list[PodFact]:
-    """Return the readings of the loser's Pod, oldest first."""
-    return _readings(pod_keys(episode), known)
+def pods_of(episode: Episode, known: Knowledge) -> tuple[list[PodFact], datetime]:
+    """Return the readings of the loser's Pod, oldest first, and when it was made, as far as known.
+
+    One that was gone, or made anew under its name, before the last renewal did not lose the Lease.
+    """
+    readings = _readings(pod_keys(episode), known)
+    dates = [one.created_at or (one.read_at if one.gone else EARLIEST) for one in readings]
+    by = lived_at(episode)
+    born = max((at for at in dates if at <= by), default=EARLIEST)
+    found = [
+        one
+        for one in readings
+        if (one.read_at > by if one.gone else (one.created_at or one.read_at) >= born)
+    ]
+    return found, born
+
+
+def lived_at(episode: Episode) -> datetime:
+    """Return a time at which the loser's Pod was there: it renewed later."""
+    return episode.lost_at - BLUR
 
 
 def _readings(keys: list[ObjectName], known: Knowledge) -> list[PodFact]:
@@ -235,21 +268,25 @@ def node_of(episode: Episode, known: Knowledge) -> str:
     """Return the node where the loser ran, if anything names it."""
     if episode.kind is Kind.HEARTBEAT:
         return episode.key.name
-    return "" if episode.loser is None else node_of_holder(episode.key, episode.loser, known)
+    if episode.loser is None:
+        return ""
+    pods, _ = pods_of(episode, known)
+    return _placed(pods, episode.loser, known)
 
 
-def node_of_holder(
-    lease: ObjectName, holder: Contender, known: Knowledge, *, lives: bool = False
-) -> str:
-    """Return the node where a holder runs or ran, if anything names it: its Lease is lost with it.
-
-    Causes and the Holders page ask it alike. `lives`: a newer Pod of the same name is the holder's.
+def node_of_holder(lease: ObjectName, holder: Contender, known: Knowledge) -> str:
+    """Return the node where a holder runs, if anything names it: a newer Pod of the same name is
+    the holder's.
     """
     pods = _readings(pod_keys_of(lease, holder), known)
-    if lives and pods and pods[-1].gone:
+    if pods and pods[-1].gone:
         return ""
-    named = next((one.node for one in (reversed(pods) if lives else pods) if one.node), "")
-    if named:
+    return _placed(pods[::-1], holder, known)
+
+
+def _placed(pods: list[PodFact], holder: Contender, known: Knowledge) -> str:
+    """Return the node that the first of these readings names; else what names it otherwise."""
+    if named := next((one.node for one in pods if one.node), ""):
         return named
     if any(not one.gone for one in known.nodes(holder.host)):
         return holder.host

@@ -81,7 +81,7 @@ def _may_be_other(scene: Scene, verdict: Verdict, gap: Break | None) -> bool:
     if verdict.cause is Cause.GRACEFUL_STOP and loser is not None and not loser.is_pod:
         # No template: nobody saw whether its whole set was rolled out.
         return gap is not None or _began_lately(scene, JUST_BEFORE)
-    ended = (one.exit_code for one in scene.live if one.exited_at is not None)
+    ended = (one.exit_code for one in scene.own if one.exited_at is not None)
     killed = any(code is not None and code >= BY_SIGNAL for code in ended)
     if verdict.cause not in _PROCESS or killed:
         return False
@@ -152,7 +152,7 @@ def _dates(scene: Scene, verdict: Verdict) -> Iterator[datetime]:
     """Yield the times of the facts that can speak for a cause."""
     cause, found = verdict.cause, list[datetime | None]()
     if cause in _PROCESS:
-        found += [one.exited_at for one in scene.live]
+        found += [one.exited_at for one in scene.own]
     elif cause in _STOPPED:
         found += [one.at for one in (*scene.pod_events, *scene.owner_events)]
         found += _released(scene)

@@ -309,7 +309,7 @@ def _revisions(scene: Scene, host: str) -> list[str]:
 
 def _proof(scene: Scene) -> list[Evidence]:
     facts = []
-    pod: PodFact | None = next((one for one in scene.live if one.deleted_at is not None), None)
+    pod: PodFact | None = next((one for one in scene.own if one.deleted_at is not None), None)
     if pod is not None:
         facts.append(seen(Source.PODS, f"Pod {pod.key} was being deleted"))
     elif scene.live and any(one.gone for one in scene.pods):

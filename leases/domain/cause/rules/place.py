@@ -27,10 +27,10 @@ _EVENTS = {
 
 def evicted(scene: Scene) -> Verdict | None:
     """The Pod was evicted or preempted."""
-    pod = next((one for one in scene.live if one.disrupted in _EVICTED), None)
+    pod = next((one for one in scene.own if one.disrupted in _EVICTED), None)
     if pod is not None and pod.disrupted == BY_TAINT and not _node_is_well(scene):
         pod = None
-    pod = pod or next((one for one in scene.live if one.reason == "Evicted"), None)
+    pod = pod or next((one for one in scene.own if one.reason == "Evicted"), None)
     event = scene.event(*_EVENTS)
     if event is not None and event.reason == TAINT_EVENT and not _node_is_well(scene):
         event = None
@@ -58,7 +58,7 @@ def _node_is_well(scene: Scene) -> bool:
 
 def drained(scene: Scene) -> Verdict | None:
     """The Pod was evicted through the API or deleted while its node was cordoned."""
-    pod = next((one for one in scene.live if one.disrupted == BY_EVICTION_API), None)
+    pod = next((one for one in scene.own if one.disrupted == BY_EVICTION_API), None)
     cordoned = scene.cordoned()
     if pod is None and not (cordoned and scene.stopped()):
         return None
@@ -83,7 +83,7 @@ def node_down(scene: Scene) -> Verdict | None:
         return None
     lost = scene.node_lost()
     taint = scene.event(TAINT_EVENT)
-    by_taint = next((one for one in scene.live if one.disrupted == BY_TAINT), None)
+    by_taint = next((one for one in scene.own if one.disrupted == BY_TAINT), None)
     if lost is None and by_taint is None and taint is None:
         return None
     at = clock(episode.lost_at)

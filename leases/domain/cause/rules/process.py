@@ -144,9 +144,9 @@ def ended(scene: Scene) -> Verdict | None:
 
 def _crash_loop(scene: Scene, pod: PodFact, what: str, how: str) -> Verdict | None:
     """The container ends again and again, and the kubelet waits before it starts it again."""
-    waits = next((one for one in scene.live if one.waiting == BACK_OFF), None)
+    waits = next((one for one in scene.own if one.waiting == BACK_OFF), None)
     event = scene.event("BackOff")
-    restarts = max(one.restarts for one in scene.live)
+    restarts = max(one.restarts for one in scene.own)
     if restarts < LOOPS or (waits is None and event is None):
         return None
     facts = []
