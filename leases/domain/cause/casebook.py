@@ -112,10 +112,10 @@ class Casebook:
             remember(self._births, key, clue)
 
     def _divide(self, episode: Episode) -> None:
-        """Let an outage of the API in which nobody could take a Lease that was released before end
-        the story of its release: whoever comes at once then belongs to the outage.
+        """Let an outage of the API in which nobody could take a Lease that was lost before end the
+        story of its loss: whoever takes it at once then belongs to the outage.
         """
-        if episode.opening is not ChangeType.RELEASED or episode.rests:
+        if episode.rests or episode.opening is ChangeType.DELETED:
             return
         last = episode.all_clues[-1]
         outage = self._going_on.waited_out(episode.at, last)

@@ -1,7 +1,7 @@
 """A Lease that is lost again and again: one incident, and when it is over.
 
-A time that nobody watched puts no two losses farther apart, and ends no incident. Each spell before
-and after it is counted by itself.
+A time that nobody watched puts no two losses farther apart, and ends no incident. What was lost
+across it does not count. Each spell before and after it is counted by itself.
 """
 
 from __future__ import annotations
@@ -40,10 +40,11 @@ def flapping(left: list[Judged], breaks: Iterable[Break] = ()) -> list[Group]:
     """
     past = [(one.since, one.until, one.is_brief) for one in breaks if one.until is not None]
     blind = [(since, until) for since, until, _ in past]
-    ends = [until for _, until, is_brief in past if not is_brief]
+    long = [(since, until) for since, until, is_brief in past if not is_brief]
+    ends = [until for _, until in long]
     by_key: dict[ObjectName, list[Judged]] = defaultdict(list)
     for one in left:
-        if one.verdict.cause in _CAUSES:
+        if one.verdict.cause in _CAUSES and not _is_across(one, long):
             by_key[one.episode.key].append(one)
     groups = []
     for there in several(by_key, QUICK_LOSSES):
@@ -54,6 +55,11 @@ def flapping(left: list[Judged], breaks: Iterable[Break] = ()) -> list[Group]:
                 losses = tuple(one for spell in found for one in spell)
                 groups.append(Group(losses, _lost_again_and_again(found, blind)))
     return groups
+
+
+def _is_across(one: Judged, blind: Iterable[Span]) -> bool:
+    """Whether nobody watched when it was lost, or when its next renewal was due."""
+    return one.gap is not None or any(since < one.at <= until for since, until in blind)
 
 
 def _is_seldom(spell: Sequence[Judged]) -> bool:
@@ -72,10 +78,10 @@ def _lost_again_and_again(spells: Sequence[Sequence[Judged]], blind: Sequence[Sp
     evidence = tuple(dict.fromkeys(fact for one in losses for fact in one.verdict.evidence))[:20]
     during = [(losses[0].at, losses[-1].at)]
     seconds = (losses[-1].at - losses[0].at).total_seconds()
-    unwatched = seconds - watched_seconds(during, blind)
-    lost = f"was lost {len(losses)} times within {span(seconds)}"
+    watched = watched_seconds(during, blind)
+    lost = f"was lost {len(losses)} times within {span(watched)}"
     if len(spells) > 1:
-        lost += f", {span(unwatched)} of it not watched,"
+        lost += f", without {span(seconds - watched)} that nobody watched,"
     if any(map(_flaps, spells)):
         sentence = (
             f"{losses[0].episode.key} {lost} by {some(sorted(_hosts(losses)))}: "

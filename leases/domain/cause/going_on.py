@@ -113,7 +113,7 @@ class GoingOn:
         self._cut: set[str] = set()  # what comes now does not tell why they began
         self._planned: dict[str, tuple[datetime, Wait]] = {}  # and when to look at it again
         # Those that were over lately, without whoever ended them, and since when he was waited for.
-        self._planned_ends: dict[str, tuple[Incident, datetime, Clue]] = {}
+        self._ends: dict[str, tuple[Incident, datetime, Clue]] = {}
         self._stopped_at: datetime | None = None  # of the run before
 
     def keep(
@@ -216,30 +216,32 @@ class GoingOn:
             since = self._open[number].pop(clue.key) or incident.began
             incident = self._waits(incident, change)
             if not self._goes_on(number):
-                if incident.planned and change.change in ENDS:
-                    self._planned_ends[number] = before, since, clue
+                if change.change in ENDS:
+                    self._ends[number] = before, since, clue
                 incident = _replace(incident, ended=change.at, unheld_since=None)
         self._incidents[number] = self._news[number] = incident
         return True
 
     def waited_out(self, since: datetime, clue: Clue) -> Break | None:
         """Return the time in which nobody could write any Lease, between a loss and whoever came
-        within the duration of the Lease after it; a person can come at any time.
+        within the duration of the Lease after it; a person can come at any time, and a holder that
+        renews again was not waited for.
         """
-        if clue.change.change not in ENDS or clue.by_person:
+        change = clue.change.change
+        if change not in ENDS or change is ChangeType.RECOVERED or clue.by_person:
             return None
         lasts = None if clue.after is None else clue.after.spec.lease_duration_seconds
         within = timedelta(seconds=lasts or USUAL_DURATION)
         return self._known.kept_waiting(since, clue.change.at, within)
 
     def divide(self) -> Iterator[tuple[Clue, Break]]:
-        """Let each planned incident end where an outage began, if one stood between it and whoever
-        took its last Lease. Yields what belongs to the outage.
+        """Let each incident end where an outage began, if one stood between it and whoever took
+        its last Lease. Yields what belongs to the outage.
         """
-        for number, (incident, since, clue) in tuple(self._planned_ends.items()):
+        for number, (incident, since, clue) in tuple(self._ends.items()):
             outage = self.waited_out(since, clue)
             if outage is not None:
-                del self._planned_ends[number]
+                del self._ends[number]
                 divided = _replace(
                     so_far(incident, outage.since, self._known.blind(clue.change.at)),
                     ended=outage.since,
@@ -307,10 +309,8 @@ class GoingOn:
                 since = one.unheld_since if ended is None else None
                 settled = _replace(one, settled=True, ended=ended, unheld_since=since)
                 self._incidents[number] = self._news[number] = settled
-        for number in [
-            one for one, (_, _, clue) in self._planned_ends.items() if _is_old(clue, now)
-        ]:
-            del self._planned_ends[number]
+        for number in [one for one, (_, _, clue) in self._ends.items() if _is_old(clue, now)]:
+            del self._ends[number]
         self._let_them_grow(now)
         self._find_what_overran(now)
         news = list(self._news.values())

@@ -28,7 +28,6 @@ from leases.domain.cause.scene import (
 from leases.domain.cause.unwatched import between, happened, is_lost_later
 from leases.domain.change import ChangeType
 from leases.domain.incident import Cause, Confidence, Source
-from leases.domain.kind import Kind
 from leases.domain.phase import CADENCES, SLACK
 from leases.domain.watched_times import BRIEF, Missing
 
@@ -235,7 +234,7 @@ def _did_not_come_back(one: Judged, gap: Break) -> Verdict:
 
 def _silent_before(gap: Break, found: Mapping[int, Judged], left: list[Judged]) -> list[Judged]:
     """Return those that had fallen silent shortly before, ran out in it, and came back with the
-    others: nothing but their silence shows that anything else happened to them.
+    others: whatever befell them, nobody could follow.
     """
     back = _first_back(list(found.values()), gap.since) or gap.until
     if gap.until is None or back is None:
@@ -245,7 +244,6 @@ def _silent_before(gap: Break, found: Mapping[int, Judged], left: list[Judged]) 
         one
         for one in left
         if one.serial not in found
-        and _shows_nothing_else(one)
         and one.verdict.cause is not Cause.BY_HAND
         and one.episode.opening is ChangeType.EXPIRED
         and one.lost_at < gap.since <= one.at <= gap.until
@@ -259,16 +257,6 @@ def _was_late(one: Judged, gap: Break) -> bool:
     slowest = one.episode.slowest
     late_after = timedelta(seconds=max(CADENCES * slowest, slowest + SLACK))
     return one.episode.opening in _RAN_OUT and gap.since - one.lost_at > late_after
-
-
-def _shows_nothing_else(one: Judged) -> bool:
-    """Whether only its silence speaks: a Node is not ready because its heartbeats are missing."""
-    verdict = one.verdict
-    if one.episode.kind is Kind.HEARTBEAT and verdict.cause is Cause.NODE_DOWN and not one.died:
-        return True
-    by_silence = all(fact.source is Source.LEASES for fact in verdict.evidence)
-    sure = verdict.confidence is Confidence.CERTAIN
-    return verdict.confidence is Confidence.POSSIBLE or (by_silence and not sure)
 
 
 def _goes_on(before: Break, gap: Break) -> bool:
@@ -328,6 +316,7 @@ def _off(gaps: list[Break], there: list[Judged], crowd: Crowd, early: list[Judge
     for one in early[:MAX_NAMED]:
         text = f"{one.episode.key.name} renewed last at {clock(one.lost_at)}, before that"
         facts.append(seen(Source.LEASES, text))
+        facts += [fact for fact in one.verdict.evidence if fact.source is not Source.LEASES]
     return Group(tuple(there), Verdict(Cause.API_OUTAGE, confidence, sentence, tuple(facts)))
 
 

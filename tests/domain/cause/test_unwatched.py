@@ -707,8 +707,10 @@ async def test_what_flaps_on_after_a_pause_is_one_incident(stops: int, *, anew: 
     assert (incident.id, incident.ended) == (begun.id, None)
     assert len(incident.members) == len(begun.members) + 3 * stops
     assert incident.members[: len(begun.members)] == begun.members
-    assert "of it not watched, by app-3-" in incident.sentence
-    assert f"was lost {5 + 3 * stops} times within " in incident.sentence
+    assert incident.sentence.startswith(f"team/app-3 was lost {5 + 3 * stops} times within ")
+    assert f" s, without {5 * stops} min that nobody watched, by app-3-" in incident.sentence
+    watched = float(incident.sentence.partition(" within ")[2].partition(" s,")[0])
+    assert watched == pytest.approx(9 + 34 * stops, abs=2)
     board.until(board.now + 200)
     board.stop()
     (settled,) = [one for one in board.incidents if one.cause is Cause.FLAPPING]

@@ -1,0 +1,177 @@
+"""A Lease flaps, and everything stops: the loss across the pause belongs to the outage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+
+import pytest
+from msgspec.structs import replace
+
+from leases.domain.cause.facts import EventFact, Fact, PodFact, Question
+from leases.domain.change import Change, identity
+from leases.domain.incident import Cause, Incident, Source
+from tests.support.pauses import ELECTIONS, NODES, Answers, Board, Cluster, pod
+from tests.support.values.leases import after
+
+FLAPS = 3
+SECONDS = 100.0
+HOLDS = pod(FLAPS, "w4bc")  # when it all stops
+HOWS = ["stop", "freeze", "cut"]
+
+
+def crashed(question: Question, now: datetime) -> Iterable[Fact]:
+    """The container of the last holder ended again at 12:01:12, and is in a crash loop since."""
+    if question.key.name != HOLDS:
+        return
+    if question.source is Source.PODS:
+        yield PodFact(
+            key=question.key, read_at=now, uid="p", node="node-1", phase="Running", restarts=4,
+            exit_reason="Error", exit_code=2, exited_at=after(72.5), waiting="CrashLoopBackOff",
+        )  # fmt: skip
+    if question.source is Source.EVENTS:
+        yield EventFact(
+            kind="Pod", key=question.key, at=after(73), reason="BackOff", message="restarting"
+        )
+
+
+def crashed_once(question: Question, now: datetime) -> Iterable[Fact]:
+    return (
+        replace(fact, restarts=1, waiting="")
+        for fact in crashed(question, now)
+        if isinstance(fact, PodFact)
+    )
+
+
+def flapped(*, hosted: bool, answers: Answers = crashed) -> Board:
+    """At 71 s an election has been lost five times."""
+    cluster = Cluster()
+    board = Board(cluster, 0.0, hosted=hosted, answers=answers)
+    board.connect()
+    board.until(60)
+    for number, at in enumerate((61.0, 63.0, 65.0, 67.5, 70.0)):
+        cluster.move(FLAPS, pod(FLAPS, f"w{number}bc"), at)
+        board.until(at + 1)
+    return board
+
+
+def resumed(board: Board, how: str) -> Board:
+    """Everything stops, and goes on after a while."""
+    cluster = board.cluster
+    cluster.off()
+    back = board.now + SECONDS
+    if how == "stop":
+        board.stop()
+        board = Board(cluster, back, hosted=True, earlier=board, answers=crashed)
+        board.connect()
+    elif how == "freeze":
+        board.stands_still(SECONDS)
+    else:
+        board.until(board.now + 0.5)
+        board.cut()
+        board.until(back)
+        board.connect()
+    cluster.back(back, takers=False)
+    return board
+
+
+def flap_on(board: Board, holders: list[str]) -> None:
+    board.cluster.holders[FLAPS].silent = -1.0
+    for one in holders:
+        board.cluster.move(FLAPS, one, board.now + 1)
+        board.until(board.now + 4)
+
+
+def told_in(board: Board, change: Change) -> list[tuple[Incident, Cause]]:
+    return [
+        (one, one.causes[member])
+        for one in board.incidents
+        for member in one.members
+        if (member.lease.name, member.identity) == (change.name, identity(change))
+    ]
+
+
+# In the pause a time runs out that began shortly before it, or before its end did, or none does.
+@pytest.mark.parametrize(("silent", "stop"), [(71.0, 80.0), (79.5, 80.0), (71.0, 90.0)])
+@pytest.mark.parametrize("how", HOWS)
+@pytest.mark.parametrize("same", [True, False])
+async def test_a_loss_across_a_pause_is_none_of_flapping(
+    how: str, silent: float, stop: float, *, same: bool
+) -> None:
+    board = flapped(hosted=how != "cut")
+    board.until(silent)
+    holder = board.cluster.holders[FLAPS]
+    holder.silent = 10_000.0
+    board.until(stop)
+    board = resumed(board, how)
+    holder.next, back = 10_000.0, board.now
+    board.until(back + 10)
+    again = f"{HOLDS}_66cd7b52-b41a-41ab-a2d9-bf4d8dbcd89c" if same else pod(FLAPS, "x0bc")
+    flap_on(board, [again, *(pod(FLAPS, f"x{number}bc") for number in (1, 2, 3))])
+    for later in (40, 300):
+        board.until(back + later)
+        across = [one for one in board.losses(stop) if one.at <= after(back + 12)]
+        assert {one.name for one in across} >= {f"app-{FLAPS}"}
+        told = [told_in(board, one) for one in across]
+        (outage,) = {one.id: one for (one, _), *_ in told}.values()
+        assert [cause for each in told for _, cause in each] == [Cause.API_OUTAGE] * len(across)
+        assert len(outage.leases) == ELECTIONS + NODES
+        witness = f"Pod team/{HOLDS}: Error, exit code 2, restarted 4 times"
+        is_told = witness in [fact.sentence for fact in outage.evidence]
+        assert is_told is ((silent, stop) == (71.0, 80.0))
+        (flaps,) = [one for one in board.incidents if one.cause is Cause.FLAPPING]
+        lost = 8 + (stop > 80)
+        assert flaps.sentence.startswith(f"team/app-{FLAPS} was lost {lost} times within ")
+        assert len(board.incidents) == 2
+    board.stop()
+
+
+@pytest.mark.parametrize("how", HOWS)
+async def test_who_took_after_an_outage_what_was_lost_before_belongs_to_it(how: str) -> None:
+    cluster = Cluster()
+    board = Board(cluster, 0.0, hosted=how != "cut", answers=crashed)
+    board.connect()
+    board.until(60)
+    cluster.holders[FLAPS].silent = 10_000.0
+    board.until(80)
+    board = resumed(board, how)
+    cluster.holders[FLAPS].silent = -1.0
+    cluster.move(FLAPS, pod(FLAPS, "x0bc"), board.now + 1)
+    board.until(board.now + 200)
+    board.stop()
+    crash, outage = sorted(board.incidents, key=lambda told: told.began)
+    assert crash.cause is Cause.CRASH
+    assert crash.ended is not None
+    assert after(78) <= crash.ended <= after(80.5)
+    ended = f"; nobody had taken it when the API server went at {crash.ended:%H:%M:%S}"
+    assert crash.sentence.endswith(ended)
+    lost, taken = (one for one in board.losses(58) if one.name == f"app-{FLAPS}")
+    assert told_in(board, lost) == [(crash, Cause.CRASH)]
+    assert told_in(board, taken) == [(outage, Cause.API_OUTAGE)]
+
+
+@pytest.mark.parametrize("taken", [100.0, 185.0])
+async def test_what_was_lost_while_we_alone_were_stopped_does_not_count(taken: float) -> None:
+    """A dated witness tells its cause; the Lease flaps on after it."""
+    board = flapped(hosted=False, answers=crashed_once)
+    cluster = board.cluster
+    board.until(71)
+    cluster.holders[FLAPS].silent = 10_000.0
+    board.until(80)
+    board.stop()
+    cluster.run(min(180, taken))
+    if taken < 180:
+        cluster.holders[FLAPS].silent = -1.0
+        cluster.move(FLAPS, pod(FLAPS, "x0bc"), taken)
+        cluster.run(180)
+    board = Board(cluster, 180, earlier=board, answers=crashed_once)
+    board.connect()
+    board.until(184)
+    flap_on(board, [pod(FLAPS, f"x{number}bc") for number in range(taken < 180, 4)])
+    board.until(300)
+    board.stop()
+    (flaps,) = [one for one in board.incidents if one.cause is Cause.FLAPPING]
+    assert flaps.sentence.startswith(f"team/app-{FLAPS} was lost 8 times within ")
+    lost = next(one for one in board.losses(71))
+    ((alone, cause),) = told_in(board, lost)
+    assert (alone.leases, cause) == ((cluster.holders[FLAPS].key,), Cause.CRASH)
