@@ -236,12 +236,14 @@ class Knowledge:
         return None
 
     def kept_waiting(self, since: datetime, until: datetime, within: timedelta) -> Break | None:
-        """Return the time between two moments in which nobody could write, if it ended no longer
-        than `within` before the later one.
+        """Return the time between two moments in which nobody could write, if it was not brief and
+        ended no longer than `within` before the later one.
         """
         for one in self.breaks:
             ended = one.until
-            if one.of_all and ended is not None and since <= one.since < until <= ended + within:
+            if ended is None or one.is_brief or not one.of_all:
+                continue
+            if since <= one.since < until <= ended + within:
                 return one
         return None
 
