@@ -70,7 +70,7 @@ def test_the_deletion_of_an_earlier_pod_is_none_of_the_one_that_crashed(
         "app-0, which held default/controller, ended at 12:01:41 (exit code 2)"
     )
     assert [one.sentence for one in incident.evidence] == [
-        "Pod default/app-0: Error, exit code 2, restarted 1 time"
+        "Pod default/app-0 ended at 12:01:41: Error, exit code 2, restarted 1 time"
     ]
 
 

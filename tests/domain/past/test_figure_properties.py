@@ -12,11 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leases.domain.change import Change
+from leases.domain.change import Change, ChangeType
 from leases.domain.figures import Span, Totals, statistics, totals_of, unheld_seconds
 from leases.domain.kind import Kind
 from leases.domain.terms import GapFollower, LeaseGap, fold
 from leases.tracking.store import Store
+from tests.support.values.changes import a_change
 from tests.support.values.lease_histories import Event, apply_all, histories
 from tests.support.values.leases import after
 
@@ -90,6 +91,18 @@ def test_handovers_counted_as_they_come_are_those_of_the_whole_history(events):
         follower = GapFollower()
         came = sum(follower.step(change).handover for change in changes)
         assert came == totals_of(changes, since=FIRST, until=LAST).handovers
+
+
+def test_a_gap_that_ends_where_the_next_change_follows_at_once_is_told_once():
+    deleted = {"change": ChangeType.DELETED, "holder": None, "gap_seconds": None}
+    follower, one, other = GapFollower(), FIRST, FIRST + timedelta(seconds=10)
+    changes = [
+        a_change(at=one, previous_holder="x", **deleted),
+        a_change(at=other, previous_holder=None, **(deleted | {"change": ChangeType.CREATED})),
+        a_change(at=other, previous_holder=None, **deleted),
+    ]
+    told = [gap.gap for change in changes for gap in follower.follow(change)]
+    assert [(gap.since, gap.until) for gap in told] == [(one, other)]
 
 
 @given(histories(), edges_of_spans, limits)

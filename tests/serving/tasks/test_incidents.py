@@ -199,7 +199,8 @@ async def test_what_flaps_goes_on_after_a_restart_and_a_failed_review(start, kil
         await until(lambda: running.incidents["a"]._casebook is not known)
     for number in range(4, 6):
         await lose(running, number)
-    await until(lambda: len(going_on()[0].members) >= 12)
+    # Whoever took it after a stop that was not brief belongs to that.
+    await until(lambda: len(going_on()[0].members) >= 11)
     (after,) = going_on()
     assert (after.id, after.cause, after.began) == (before.id, Cause.FLAPPING, before.began)
     assert after.members[: len(before.members)] == before.members
