@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from websockets.asyncio.client import ClientConnection
 
-from dashboard.live.publisher import MAX_SOCKETS
 from tests.apiserver.watch.crowd import is_cut
+from tests.live.few_places import PLACES
 from tests.support.api_client import LeaseApi
 from tests.support.processes import Server, ended
 from tests.support.programs import people
@@ -44,7 +44,7 @@ async def until_closed(one: ClientConnection) -> None:
 @pytest.mark.parametrize("who", ["olga", "lobby"])
 async def test_nonsense_sent_again_and_again_takes_no_place_for_ever(house, who):
     """A message that cannot be read closes the socket; those behind it are already on their way."""
-    for _ in range(-(-(MAX_SOCKETS + 20) // AT_ONCE)):
+    for _ in range(-(-(PLACES + 20) // AT_ONCE)):
         sockets = await asyncio.gather(
             *(house.open((PAGE, {}), house.people[who]) for _ in range(AT_ONCE))
         )
