@@ -18,7 +18,8 @@ from tests.support.programs import people
 from tests.support.programs.ended_rights import TOKENS, USERS
 from tests.support.programs.open_sockets import FEED, House, closing_of
 
-ROWS = 100_000
+ROWS = 50_000
+UNREAD = 1 << 16  # bytes that the kernel may keep for who does not read them yet
 # So many that no buffer between the two holds them all.
 FILL = """
 WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < :rows)
@@ -66,7 +67,10 @@ def ask(house: House, who: dict[str, Any], path: str) -> socket.socket:
     """An export of which only the beginning is read."""
     right = f"Cookie: {who['cookie']}" if "cookie" in who else ""
     right = right or f"Authorization: Bearer {who['token']}"
-    connection = socket.create_connection(("127.0.0.1", house.server.port), timeout=60)
+    connection = socket.socket()
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, UNREAD)
+    connection.settimeout(60)
+    connection.connect(("127.0.0.1", house.server.port))
     connection.sendall(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n{right}\r\n\r\n".encode())
     return connection
 
