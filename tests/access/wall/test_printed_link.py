@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from django.test import Client
 from django.utils import timezone
 
 from dashboard.access.links import printed_wall_link
@@ -23,15 +24,6 @@ def test_the_printed_link_works_and_is_the_same_after_a_restart(tmp_path):
     with serving(data, "--no-demo") as server:
         assert server.printed("Wall").partition("key=")[2] == token
         assert get(server.printed("Wall"))[0] == 200
-    with serving(data, "--no-demo", "--cluster", "other=embedded") as server:
-        assert server.printed("Wall").partition("key=")[2] != token, "it opens its clusters alone"
-        assert get(server.printed("Wall"))[0] == 200
-    for path in data.glob("leaseboard.sqlite3*"):
-        path.unlink()
-    with serving(data, "--no-demo") as server:
-        again = server.printed("Wall")
-        assert get(again)[0] == 200
-        assert get(f"{server.url}/c/embedded/wall/?key={token}")[0] == 403
 
 
 def test_the_printed_link_is_kept_and_made_anew_once_it_opens_nothing(board, tmp_path):
@@ -48,6 +40,12 @@ def test_the_printed_link_is_kept_and_made_anew_once_it_opens_nothing(board, tmp
     assert other[0] == "c"
     names = WallLink.objects.order_by("pk").values_list("name", "clusters", "created_by")
     assert list(names) == [("wall", ["a", "b"], "serve"), ("wall 2", ["c"], "serve")]
+    WallLink.objects.all().delete()  # as in a database that was thrown away
+    anew = printed_wall_link(tmp_path, ["a", "b"], now=now)
+    assert anew is not None
+    assert anew[1] not in (token, other[1])
+    assert Client().get("/c/a/wall/", {"key": anew[1]}).status_code == 200
+    assert Client().get("/c/a/wall/", {"key": token}).status_code == 403
 
 
 def test_a_database_that_outlives_the_data_directory_gets_one_link(board, tmp_path):

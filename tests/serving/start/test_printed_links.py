@@ -7,13 +7,10 @@ import pty
 import re
 import signal
 import sqlite3
-import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 
 from tests.support.processes import (
-    ROOT,
     Server,
     environment,
     fill,
@@ -21,6 +18,7 @@ from tests.support.processes import (
     get,
     manage,
     serving,
+    start_python,
     wait_for,
 )
 from tests.support.signing_in import cookie_keeper, press_button
@@ -57,12 +55,11 @@ def test_a_terminal_shows_the_links(tmp_path):
     fill(tmp_path / "data")
     ours, theirs = pty.openpty()
     port = free_port()
-    process = subprocess.Popen(
-        [sys.executable, "manage.py", "serve", "--no-demo", "--port", str(port),
-         "--api-port", str(free_port())],
-        cwd=ROOT, env=environment(tmp_path / "data", **QUIET), stdout=theirs, stderr=theirs,
-    )  # fmt: skip
-    os.close(theirs)
+    with os.fdopen(theirs, "w") as terminal:
+        process = start_python(
+            "manage.py", "serve", "--no-demo", "--port", str(port), "--api-port", str(free_port()),
+            env=environment(tmp_path / "data", **QUIET), stdout=terminal, stderr=terminal,
+        )  # fmt: skip
     text = ""
 
     def printed() -> str:
