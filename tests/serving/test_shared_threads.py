@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import ast
 import gzip
 import json
 import signal
 import urllib.request
-from pathlib import Path
 
 import pytest
 
@@ -16,35 +14,9 @@ from tests.support.processes import Server, ended, get, wait_for
 from tests.support.programs.receivers import by_http, by_mail, make_receivers
 from tests.support.signing_in import signed_in
 
-ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = ("-m", "tests.serving.serve_without_shared_threads")
 PAGES = ("", "leases/", "nodes/", "holders/", "timeline/", "history/", "history/?format=ndjson",
          "incidents/", "reliability/", "wall/")  # fmt: skip
-
-
-def calls(path):
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Call):
-            named = node.func
-            yield named.attr if isinstance(named, ast.Attribute) else getattr(named, "id", ""), node
-
-
-def test_no_module_of_ours_asks_for_them():
-    found = []
-    for room in ("leases", "dashboard"):
-        for path in (ROOT / room).rglob("*.py"):
-            for name, call in calls(path):
-                shared = name in ("to_thread", "set_default_executor", "getnameinfo") or (
-                    name == "run_in_executor" and ast.unparse(call.args[0]) == "None"
-                )
-                sensitive = any(
-                    one.arg == "thread_sensitive" and ast.unparse(one.value) != "True"
-                    for one in call.keywords
-                )
-                looked_up = name == "getaddrinfo" and ast.unparse(call.func) != "socket.getaddrinfo"
-                if shared or sensitive or looked_up:
-                    found.append(f"{path.relative_to(ROOT)}:{call.lineno}")
-    assert found == []
 
 
 def gzipped(api):

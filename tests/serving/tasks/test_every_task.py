@@ -116,12 +116,18 @@ def _called(call: ast.Call) -> str:
 
 
 @cache
-def found() -> Counter[tuple[str, str]]:
+def trees() -> list[tuple[Path, ast.Module]]:
+    """To parse all modules takes most of the time of these tests."""
     modules = [path for room in ("leases", "dashboard") for path in (ROOT / room).rglob("*.py")]
+    return [(path, ast.parse(path.read_text())) for path in modules]
+
+
+@cache
+def found() -> Counter[tuple[str, str]]:
     return Counter(
         (str(path.relative_to(ROOT)), function)
-        for path in modules
-        for function in starts(ast.parse(path.read_text()))
+        for path, tree in trees()
+        for function in starts(tree)
     )
 
 
@@ -178,16 +184,34 @@ POOLS = {
 def named() -> Iterator[str]:
     """The names of the tasks that the supervisor starts, and of the pools."""
     yield from API_EFFECTS
-    for room in ("leases", "dashboard"):
-        for path in (ROOT / room).rglob("*.py"):
-            for node in ast.walk(ast.parse(path.read_text())):
-                if isinstance(node, ast.Call) and _called(node) in POOLS:
-                    known = ("name", "thread_name_prefix")
-                    given = [one.value for one in node.keywords if one.arg in known]
-                    for one in (*node.args[:1], *given):
-                        first = one.values[0] if isinstance(one, ast.JoinedStr) else one
-                        if isinstance(first, ast.Constant) and isinstance(first.value, str):
-                            yield first.value.strip()
+    for _, tree in trees():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and _called(node) in POOLS:
+                known = ("name", "thread_name_prefix")
+                given = [one.value for one in node.keywords if one.arg in known]
+                for one in (*node.args[:1], *given):
+                    first = one.values[0] if isinstance(one, ast.JoinedStr) else one
+                    if isinstance(first, ast.Constant) and isinstance(first.value, str):
+                        yield first.value.strip()
+
+
+def test_no_module_of_ours_asks_for_shared_threads() -> None:
+    """See tests/serving/test_shared_threads.py."""
+    asking = []
+    for path, tree in trees():
+        for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
+            name = _called(call)
+            shared = name in ("to_thread", "set_default_executor", "getnameinfo") or (
+                name == "run_in_executor" and ast.unparse(call.args[0]) == "None"
+            )
+            sensitive = any(
+                one.arg == "thread_sensitive" and ast.unparse(one.value) != "True"
+                for one in call.keywords
+            )
+            looked_up = name == "getaddrinfo" and ast.unparse(call.func) != "socket.getaddrinfo"
+            if shared or sensitive or looked_up:
+                asking.append(f"{path.relative_to(ROOT)}:{call.lineno}")
+    assert asking == []
 
 
 def test_what_can_hang_is_listed_with_its_bound() -> None:
