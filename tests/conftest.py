@@ -6,6 +6,7 @@ import asyncio
 import gc
 import os
 import sys
+from functools import cache
 from types import SimpleNamespace
 
 import pytest
@@ -94,8 +95,13 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 def _place(item: pytest.Item) -> int:
-    """Where in LONGEST the file of a test is; behind all of them if it is in none."""
-    places = (place for place, start in enumerate(LONGEST) if item.nodeid.startswith(start))
+    return _place_of(item.nodeid.partition("::")[0])
+
+
+@cache
+def _place_of(file: str) -> int:
+    """Where in LONGEST a file of tests is; behind all of them if it is in none."""
+    places = (place for place, start in enumerate(LONGEST) if file.startswith(start))
     return next(places, len(LONGEST))
 
 
