@@ -91,6 +91,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     gc.freeze()  # what is loaded now stays: no collection need look at it
+    gc.set_threshold(20_000)  # a page is drawn from more objects than the usual 700
     gc.enable()
 
 
