@@ -6,11 +6,13 @@ import asyncio
 import gc
 import os
 import sys
+from collections.abc import Iterator
 from functools import cache
 from types import SimpleNamespace
 
 import pytest
 import uvicorn.server
+from django.db import connections
 from django.template.base import Template
 from hypothesis import HealthCheck, settings
 from pytest_django import DjangoDbBlocker
@@ -19,7 +21,7 @@ from leases.history import change_counts
 from tests.support import processes
 from tests.support.board import admin, board, guest, operator
 from tests.support.postgres import postgres
-from tests.support.programs import prepared
+from tests.support.programs import prepared, tables
 from tests.support.programs.forked import Forking
 from tests.support.quick_flush import QuickFlush
 
@@ -113,9 +115,19 @@ def _plain_rendering(django_test_environment: None) -> None:
 
 
 @pytest.fixture(scope="session")
-def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> None:
+def django_db_keepdb(django_db_keepdb: bool, django_db_blocker: DjangoDbBlocker) -> bool:
+    """Whether the tables of the tests' database are there already: in SQLite they are."""
+    with django_db_blocker.unblock():
+        return tables.begin() or django_db_keepdb
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
     with django_db_blocker.unblock():
         QuickFlush().install()
+    yield
+    with django_db_blocker.unblock():
+        connections.close_all()
 
 
 @pytest.fixture(autouse=True)
