@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
@@ -73,12 +72,15 @@ def test_an_identity_splits_by_the_first_rule_that_fits(
     assert split_holder(identity) == Holder(host, suffix)
 
 
-@pytest.mark.parametrize("real", REAL, ids=lambda entry: entry["metadata"]["name"])
-def test_real_holders_split_as_recorded_by_hand(real: dict[str, Any]) -> None:
-    truth, identity = real["truth"], real["spec"].get("holderIdentity")
-    subject = msgspec.convert({"metadata": real["metadata"], "spec": real["spec"]}, Lease)
-    right = split_holder(identity, owner_node(subject)) == Holder(truth["host"], truth["suffix"])
-    assert right is (identity not in NOT_SEEN)
+def test_real_holders_split_as_recorded_by_hand() -> None:
+    wrong = set()
+    for real in REAL:
+        truth, identity = real["truth"], real["spec"].get("holderIdentity")
+        subject = msgspec.convert({"metadata": real["metadata"], "spec": real["spec"]}, Lease)
+        right = Holder(truth["host"], truth["suffix"])
+        if split_holder(identity, owner_node(subject)) != right:
+            wrong.add(identity)
+    assert wrong == NOT_SEEN
 
 
 def test_the_node_that_owns_a_lease_is_the_host_of_a_holder_that_ends_in_its_name() -> None:

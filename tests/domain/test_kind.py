@@ -26,13 +26,13 @@ REAL = [
 NOT_SEEN = "pvc-e2a88db5-4baa-4526-8363-2cd9cd9da09c"
 
 
-@pytest.mark.parametrize(
-    "real", REAL, ids=lambda one: f"{one['metadata']['namespace']}/{one['metadata']['name']}"
-)
-def test_real_leases_have_the_kinds_recorded_by_hand(real: dict[str, Any]) -> None:
-    subject = msgspec.convert({"metadata": real["metadata"], "spec": real["spec"]}, Lease)
-    right = classify(subject, None)[0].value == real["truth"]["kind"]
-    assert right is (subject.metadata.name != NOT_SEEN)
+def test_real_leases_have_the_kinds_recorded_by_hand() -> None:
+    wrong = set()
+    for real in REAL:
+        subject = msgspec.convert({"metadata": real["metadata"], "spec": real["spec"]}, Lease)
+        if classify(subject, None)[0].value != real["truth"]["kind"]:
+            wrong.add(subject.metadata.name)
+    assert wrong == {NOT_SEEN}
 
 
 def bare(**given: Any) -> Lease:
