@@ -45,12 +45,12 @@ def chart_with(name: str) -> dict[str, Manifest]:
     return helm(GIVEN[name])
 
 
-@pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("name", GIVEN)
-def test_every_manifest_is_what_its_schema_allows(name, version):
+def test_every_manifest_is_what_the_schemas_of_each_version_allow(name):
     found = chart_with(name).values()
     assert len(found) >= 10
-    assert [fault for one in found for fault in faults(one, version)] == []
+    for version in VERSIONS:
+        assert [fault for one in found for fault in faults(one, version)] == [], version
 
 
 def said(manifest: Manifest) -> Manifest:
