@@ -19,6 +19,7 @@ from dashboard.management.commands import serve
 from dashboard.serving.runtime import Options, Runtime
 from leases.domain.change import Change, ChangeType
 from leases.domain.incident import Cause
+from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.steady_clock import Jump
 from leases.domain.watched_times import ConnectionState, Missing
@@ -26,7 +27,7 @@ from leases.history.watched_spans import STOOD_STILL
 from leases.kube.backoff import Backoff
 from leases.kube.cluster_source import ClusterSource, SourceKind
 from leases.kube.lease_client import LeaseClient
-from leases.models import Edit
+from leases.models import Edit, KindOverride
 from leases.tracking.tracked_lease import Update
 from leases.tracking.tracker import Progress, Tracker
 from leases.wire.microtime import format_microtime
@@ -192,6 +193,24 @@ async def test_what_a_person_wrote_is_known_after_a_start(
         (incident,) = incidents.going_on()
         assert incident.cause is Cause.BY_HAND
         assert "; nobody renewed it, so it ran out" in incident.sentence
+
+
+async def test_a_kind_that_an_admin_chose_is_live_and_outlasts_a_restart(tmp_path: Path) -> None:
+    body = {"metadata": {"name": "b", "namespace": "default"}, "spec": {"holderIdentity": "x"}}
+    for start in range(2):
+        async with started(tmp_path) as running:
+            cluster = running.clusters["a"]
+            await until(lambda store=cluster.store: store.connection.state is ConnectionState.LIVE)
+            if start == 0:
+                await cluster.writer.create(body)
+                await until(cluster.store.snapshot)
+                await KindOverride.objects.acreate(
+                    cluster="a", namespace="default", name="b", kind="election", username="ada",
+                    at=running.clock.now(),
+                )  # fmt: skip
+                await running.overrides.refresh()
+            (one,) = cluster.store.snapshot()
+            assert (one.kind, one.kind_reason) == (Kind.ELECTION, "set by ada")
 
 
 async def test_a_deletion_through_a_form_is_known_to_be_made_by_a_person(

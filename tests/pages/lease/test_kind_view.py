@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import urllib.parse
-import urllib.request
 from datetime import UTC, datetime
 
 import pytest
@@ -13,11 +11,7 @@ from dashboard.serving.runtime import Runtime
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.models import Edit, KindOverride
-from tests.support.api_client import LeaseApi
 from tests.support.board import KEY
-from tests.support.processes import Server, serving, wait_for
-from tests.support.programs.lease_apis import lease_api
-from tests.support.signing_in import rows, signed_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -86,33 +80,3 @@ async def test_the_checkpoint_of_another_replica_is_used(followed: Runtime):
     )  # fmt: skip
     await followed.overrides.refresh()
     assert kind(followed) == (Kind.IDENTITY, "set by bo")
-
-
-def test_a_verdict_is_live_without_a_restart_and_outlasts_one(tmp_path):
-    with lease_api(tmp_path / "api") as (_, url):
-        api = LeaseApi(tmp_path / "api" / "kubeconfig")
-        api.create("order-1", holder="a")
-        source = f"c=url:{url.replace('://', f'://{api.token}@')}"
-        for start in range(2):
-            with serving(tmp_path / "data", "--cluster", source) as server:
-                browser = signed_in(server)
-                if start == 0:
-                    the_lease(browser, server)
-                    set_kind(browser, f"{server.url}/c/c/leases/default/order-1/", "lock")
-                item = the_lease(browser, server)
-                assert (item["kind"], item["kind_reason"]) == ("lock", "set by admin")
-                assert server.interrupt() == 0
-
-
-def the_lease(browser: urllib.request.OpenerDirector, server: Server) -> dict[str, object]:
-    return wait_for(
-        lambda: rows(browser, server, "c").get("default/order-1"), what="the Lease in the list"
-    )
-
-
-def set_kind(browser: urllib.request.OpenerDirector, page: str, word: str) -> None:
-    with browser.open(page, timeout=60) as answer:
-        token = answer.read().decode().partition('name="csrfmiddlewaretoken" value="')[2][:64]
-    form = urllib.parse.urlencode({"kind": word, "csrfmiddlewaretoken": token}).encode()
-    with browser.open(urllib.request.Request(f"{page}kind/", form), timeout=60) as answer:
-        assert answer.status == 200
