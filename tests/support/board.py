@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.contrib import auth
 from django.contrib.auth.models import Group, User
 from django.http import HttpRequest
-from django.test import Client
+from django.test import AsyncClient, Client
 
 from dashboard.board import install_board
 from dashboard.config import ClusterSpec
@@ -100,15 +101,29 @@ def member(name: str, role: str | None) -> User:
     return user
 
 
-def browser_of(user: User) -> Client:
-    """Signed in, without what signing in does besides, which takes three times as long."""
+def session_of(user: User) -> str:
+    """The cookie of one who is signed in."""
     session = import_module(settings.SESSION_ENGINE).SessionStore()
     session[auth.SESSION_KEY] = str(user.pk)
     session[auth.BACKEND_SESSION_KEY] = settings.AUTHENTICATION_BACKENDS[-1]
     session[auth.HASH_SESSION_KEY] = user.get_session_auth_hash()
     session.save()
+    return str(session.session_key)
+
+
+def browser_of(user: User) -> Client:
+    """Signed in, without what signing in does besides, which takes three times as long."""
     client = Client()
-    client.cookies[settings.SESSION_COOKIE_NAME] = session.session_key
+    client.cookies[settings.SESSION_COOKIE_NAME] = session_of(user)
+    return client
+
+
+async def async_browser_of(name: str, role: str | None) -> AsyncClient:
+    """A new user who is signed in, for views that write to a cluster."""
+    client = AsyncClient()
+    client.cookies[settings.SESSION_COOKIE_NAME] = await sync_to_async(
+        lambda: session_of(member(name, role))
+    )()
     return client
 
 

@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from asgiref.sync import sync_to_async
 from django.test import AsyncClient
 
 from dashboard.pages import create
@@ -16,7 +15,7 @@ from leases.apiserver.resources import CLE_GATE
 from leases.apiserver.serving import LeaseApiServer
 from leases.kube.cluster_source import parse_source
 from leases.kube.connect import connect
-from tests.support.board import member
+from tests.support.board import async_browser_of
 
 
 @pytest.fixture
@@ -35,6 +34,4 @@ async def cluster(
 
 @pytest.fixture
 async def admin() -> AsyncClient:
-    client = AsyncClient()
-    await client.aforce_login(await sync_to_async(member)("ada", "admin"))
-    return client
+    return await async_browser_of("ada", "admin")

@@ -5,14 +5,12 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pytest
-from asgiref.sync import sync_to_async
-from django.test import AsyncClient
 
 from leases.apiserver.serving import LeaseApiServer
 from leases.kube.cluster_source import parse_source
 from leases.kube.connect import connect
 from leases.wire.microtime import format_microtime
-from tests.support.board import fill, member
+from tests.support.board import async_browser_of, fill
 
 
 @pytest.fixture
@@ -36,6 +34,4 @@ async def cluster(board, tmp_path):
 
 @pytest.fixture
 async def admin(transactional_db):
-    client = AsyncClient()
-    await client.aforce_login(await sync_to_async(member)("ada", "admin"))
-    return client
+    return await async_browser_of("ada", "admin")

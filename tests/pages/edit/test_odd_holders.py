@@ -8,7 +8,6 @@ from html import unescape
 from urllib.parse import unquote
 
 import pytest
-from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 from django.test import AsyncClient
 
@@ -20,7 +19,7 @@ from leases.kube.cluster_source import parse_source
 from leases.kube.connect import connect
 from leases.models import Edit
 from leases.wire.microtime import format_microtime
-from tests.support.board import fill, member, remember
+from tests.support.board import async_browser_of, fill, remember
 from tests.support.values.edge_values import VALUES
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -60,9 +59,7 @@ async def held_by(cluster, holder: str) -> None:
 
 
 async def browser() -> AsyncClient:
-    client = AsyncClient()
-    await client.aforce_login(await sync_to_async(member)("ada", "admin"))
-    return client
+    return await async_browser_of("ada", "admin")
 
 
 def as_a_browser_sends(page: str) -> dict[str, str]:

@@ -33,7 +33,7 @@ from leases.models import ChangeRecord, Deletion, Edit, KindOverride
 from leases.tracking.kind_overrides import Kinds, Marks
 from leases.tracking.tracker import Tracker
 from tests.serving.tasks.busy_api import Busy
-from tests.support.board import member
+from tests.support.board import async_browser_of
 from tests.support.recording import in_thread
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -65,9 +65,7 @@ async def running(tmp_path: Path, busy: type[Busy]) -> AsyncIterator[Runtime]:
 
 @pytest.fixture
 async def admin() -> AsyncClient:
-    client = AsyncClient()
-    await client.aforce_login(await sync_to_async(member)("ada", "admin"))
-    return client
+    return await async_browser_of("ada", "admin")
 
 
 async def until(seen: Callable[[], object], *, seconds: float = 900) -> None:
