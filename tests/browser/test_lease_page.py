@@ -77,8 +77,7 @@ def test_where_the_holder_runs_follows_the_holder(story, visits):
 
 def test_the_lane_goes_on_with_the_clock(story, visits):
     """Not only each minute, and also while renewals draw other parts of the page."""
-    page = visits.page(locale="en-IE")  # of its own: the script stays with the page
-    page.add_init_script(f"({NO_MINUTES})()")
+    page = visits.page(script=f"({NO_MINUTES})()")
     page.goto(f"{visits.url}{PATH}?range=5m")
     lane = page.locator("[data-zoomer]")
     ends = {lane.get_attribute("data-end")}
@@ -96,8 +95,7 @@ def test_the_figures_of_who_held_it_go_on_with_its_table(api, visits):
     live = visits.open_live("/c/embedded/leases/default/one-term/?range=1h")
     longest = live.locator("#past dl.figures div", has_text="Longest").locator("b")
     expect(longest).to_contain_text(" s")  # history has the term
-    page = visits.page(locale="en-IE")  # of its own: the script stays with the page
-    page.add_init_script("window.fetch = XMLHttpRequest.prototype.send = () => {}")
+    page = visits.page(script="window.fetch = XMLHttpRequest.prototype.send = () => {}")
     page.goto(f"{visits.url}/c/embedded/leases/default/one-term/?range=1h")
     longest = page.locator("#past dl.figures div", has_text="Longest").locator("b")
     first = seconds(longest.inner_text())
@@ -134,7 +132,7 @@ def test_a_lease_that_is_made_again_comes_back_on_open_pages(api, visits):
     before = visits.open_live(path)
     api.delete("again")
     expect(before.locator("#head .says")).to_contain_text("Deleted since")
-    between = visits.page(locale="en-GB")
+    between = visits.page()
     between.goto(f"{visits.url}{path}")
     expect(between.locator("#head .says")).to_contain_text("Deleted since")
     expect(between.locator("[data-live-pill]")).to_contain_text("Live")

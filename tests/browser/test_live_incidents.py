@@ -145,10 +145,8 @@ def test_parts_fetched_for_another_filter_are_not_drawn(visits: Visits, api: Lea
 @pytest.mark.parametrize("first", ["time", "incidents"])
 def test_an_answer_that_came_too_early_is_not_the_last(visits: Visits, first: str) -> None:
     """Of an incident the socket speaks moments before history has it."""
-    page = visits.page(locale="en-IE")  # of its own: the script stays with the page
-    page.add_init_script(
-        "const real = setInterval; setInterval = (f, ms) => ms < 6e4 && real(f, ms)"
-    )
+    no_minutes = "const real = setInterval; setInterval = (f, ms) => ms < 6e4 && real(f, ms)"
+    page = visits.page(script=no_minutes)
     page.goto(f"{visits.url}/c/embedded/incidents/")
     expect(page.locator("[data-live-pill]")).to_contain_text("Live")
     held: list[Route] = []
@@ -216,16 +214,16 @@ def test_lengths_never_shrink_when_parts_are_drawn_again(visits: Visits, api: Le
     api.create("calm", holder="pod-1", duration=3600)
     api.create("spent", holder="pod-1", duration=1)
     paths = ("", "leases/", "wall/")
+    page = visits.page()
     for path in paths:  # draws the parts that the board keeps
-        page = visits.open(f"/c/embedded/{path}")
+        page.goto(f"{visits.url}/c/embedded/{path}")
         calm = page.locator("[data-key='default/calm'], [data-tile='default/calm']")
         expect(calm.locator("[data-since]")).to_have_text(re.compile("^([3-9]|[1-9]\\d)|m"))
+    page = visits.page(script=f"({WATCH_LENGTHS})()")
     for path in paths:
-        page = visits.page(locale=f"en-{'NZ' if path else 'ZA'}")
-        page.add_init_script(f"({WATCH_LENGTHS})()")
         page.goto(f"{visits.url}/c/embedded/{path}")
         wait_for(
-            lambda page=page: page.evaluate("swapped.size") or page.wait_for_timeout(50),
+            lambda: page.evaluate("swapped.size") or page.wait_for_timeout(50),
             what=f"a part of {path or 'the overview'} that is drawn again",
         )
         assert page.evaluate("shrank") == [], path

@@ -41,7 +41,7 @@ def test_they_show_what_is_read_later(
 ) -> None:
     pages: dict[str, Page] = {}
     for path in PATHS:
-        pages[path] = visits.page(locale="en-GB")
+        pages[path] = visits.page()
         pages[path].goto(f"{visits.url}/c/c/{path}")
     expect(pages["incidents/"].locator("main")).to_contain_text("Not watched yet")
     expect(pages["leases/default/story/"].locator("h1")).to_have_text("There is nothing here")

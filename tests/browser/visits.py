@@ -29,9 +29,13 @@ class Profiles:
         self._browser = browser
         self._contexts: dict[str, BrowserContext] = {}  # by their options
         self._left: dict[BrowserContext, Page] = {}  # empty pages
+        self._scripted: set[Page] = set()  # no later test may have one
 
-    def page(self, keep: list[Any], options: dict[str, Any]) -> Page:
-        """An empty page; its profile has the cookies to `keep`."""
+    def page(self, keep: list[Any], options: dict[str, Any], script: str) -> Page:
+        """An empty page; its profile has the cookies to `keep`.
+
+        A `script` that is to run before those of a page would stay: its page is closed at the end.
+        """
         key = repr(sorted(options.items()))
         if key not in self._contexts:
             self._contexts[key] = self._browser.new_context(**options)
@@ -39,20 +43,28 @@ class Profiles:
         context = self._contexts[key]
         if not context.cookies():
             context.add_cookies(keep)
-        return self._left.pop(context, None) or self._new_page(context)
+        if not script:
+            return self._left.pop(context, None) or self._new_page(context)
+        page = self._new_page(context)
+        page.add_init_script(script)
+        self._scripted.add(page)
+        return page
 
     def leave(self) -> list[str]:
         """Close what is open; what the consoles complained about meanwhile."""
         for context in self._contexts.values():
-            kept, *others = context.pages
-            for page in others:
-                page.close()
-            if context not in self._left:
-                kept.unroute_all()
-                kept.goto("about:blank")
-                kept.mouse.move(0, 0)
-                self._left[context] = kept
+            for page in context.pages:
+                if page is self._left.get(context):
+                    continue
+                if context in self._left or page in self._scripted:
+                    page.close()
+                    continue
+                page.unroute_all()
+                page.goto("about:blank")
+                page.mouse.move(0, 0)
+                self._left[context] = page
             context.clear_cookies()
+        self._scripted.clear()
         found = self.complaints.copy()
         self.complaints.clear()
         return found
@@ -88,20 +100,26 @@ class Visits:
         self._profiles = profiles
         self._cookies = cookies(signed_in(server), server)
 
-    def page(self, *, viewport: dict[str, int] = SIZE, **options: Any) -> Page:
-        """An empty page; `options` are those of a browser context."""
-        page = self._profiles.page(self._cookies, options)
+    def page(self, *, viewport: dict[str, int] = SIZE, script: str = "", **options: Any) -> Page:
+        """An empty page, where a `script` runs before those of each page; `options` are those of a
+        browser context."""
+        page = self._profiles.page(self._cookies, options, script)
         page.set_viewport_size(viewport)  # type: ignore[arg-type]
         return page
 
     def open(self, path: str, **options: Any) -> Page:
         """A page of the server. One of a Lease waits until the server has heard of the Lease."""
-        page = self.page(**options)
+        return self.lead(
+            self.page(**options), path, scripts=options.get("java_script_enabled", True)
+        )
+
+    def lead(self, page: Page, path: str, *, scripts: bool = True) -> Page:
+        """The same with a page that there is."""
         if LEASE.match(path):
             wait_for(lambda: page.request.head(f"{self.url}{path}").ok, what=path)
         page.goto(f"{self.url}{path}")
         if LEASE.fullmatch(path.partition("?")[0]):  # one that was deleted and made again
-            if options.get("java_script_enabled") is False:
+            if not scripts:
                 reload_until(page, page.locator("#facts").count, what=path)
             page.locator("#facts").wait_for(state="attached")
         return page

@@ -133,8 +133,7 @@ BUSY = """window.requestIdleCallback =
 
 
 def test_no_gap_stands_below_the_fold_of_a_busy_page(visits: Visits) -> None:
-    page = visits.page(viewport={"width": 1440, "height": 300}, locale="en-GB")  # no other test's
-    page.add_init_script(BUSY)
+    page = visits.page(viewport={"width": 1440, "height": 300}, script=BUSY)
     page.goto(f"{visits.url}/c/embedded/history/")
     expect(page.locator("main tbody tr").nth(20)).to_be_attached()
     wait_for(lambda: max(page.evaluate(GAPS)) < 1, what="names below the fold", seconds=10)
