@@ -7,6 +7,7 @@ import signal
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from urllib.parse import urljoin
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
@@ -55,7 +56,7 @@ def room(browser: Browser) -> Iterator[BrowserContext]:
     context.close()
 
 
-def code_for(visits: Visits, name: str) -> str:
+def code_by_form(visits: Visits, name: str) -> str:
     page = visits.open("/wall-links/")
     page.get_by_label("Name", exact=True).fill(name)
     for cluster in (HERE, THERE):
@@ -63,6 +64,21 @@ def code_for(visits: Visits, name: str) -> str:
     page.get_by_role("button", name="Make link").click()
     page.locator(".note-box").get_by_role("button", name="Get a code").click()
     return page.locator("[data-code]").inner_text()
+
+
+def code_for(admin: Page, name: str) -> str:
+    """The same without its pages; `admin` shows the list of wall links."""
+    made = send(admin, "/wall-links/", name=name, clusters=HERE, days="9")
+    (path, *_) = re.findall(r'action="(/wall-links/\d+/code/)"', made)
+    (code,) = re.findall(r"data-code>([^<]+)<", send(admin, path))
+    return str(code)
+
+
+def send(admin: Page, path: str, **typed: str) -> str:
+    token = {"csrfmiddlewaretoken": admin.locator("[name=csrfmiddlewaretoken]").first.input_value()}
+    answer = admin.request.post(urljoin(admin.url, path), form={**token, **typed})
+    assert answer.ok, answer.text()
+    return answer.text()
 
 
 def screen_of(room: BrowserContext, visits: Visits, code: str) -> Page:
@@ -83,7 +99,7 @@ def wall_of(cluster: str) -> re.Pattern[str]:
 def test_a_screen_shows_the_walls_of_its_link_in_turn_and_stays_at_trouble(
     room: BrowserContext, browser: Browser, visits: Visits, there: LeaseApi
 ) -> None:
-    code = code_for(visits, "lobby")
+    code = code_by_form(visits, "lobby")
     room.clock.install()
     screen = screen_of(room, visits, code)
     expect(screen).to_have_url(wall_of(HERE))
@@ -120,12 +136,13 @@ def test_a_screen_shows_the_walls_of_its_link_in_turn_and_stays_at_trouble(
 def test_a_screen_whose_link_has_ended_says_so_and_asks_for_a_code(
     room: BrowserContext, browser: Browser, visits: Visits, server: Server
 ) -> None:
-    revoked = screen_of(room, visits, code_for(visits, "revoked"))
+    page = visits.open("/wall-links/")
+    revoked = screen_of(room, visits, code_for(page, "revoked"))
     with browser.new_context() as another:
-        expired = screen_of(another, visits, code_for(visits, "expired"))
+        expired = screen_of(another, visits, code_for(page, "expired"))
         for screen in (revoked, expired):
             expect(screen.locator("[data-wall-live]")).to_contain_text("Live")
-        page = visits.open("/wall-links/")
+        page.reload()
         page.get_by_role("link", name="Revoke revoked").click()
         page.get_by_role("button", name="Revoke link").click()
         with closing(sqlite3.connect(server.data / "leaseboard.sqlite3")) as database:
@@ -145,14 +162,15 @@ def test_a_screen_whose_link_has_ended_says_so_and_asks_for_a_code(
 def test_an_admin_ends_one_screen_and_the_other_stays_live(
     room: BrowserContext, browser: Browser, visits: Visits
 ) -> None:
-    ended = screen_of(room, visits, code_for(visits, "hall"))
     page = visits.open("/wall-links/")
+    ended = screen_of(room, visits, code_for(page, "hall"))
+    page.reload()
     page.get_by_role("button", name="Code for a screen of hall").click()
     with browser.new_context() as another:
         stays = screen_of(another, visits, page.locator("[data-code]").inner_text())
         for screen in (ended, stays):
             expect(screen.locator("[data-wall-live]")).to_contain_text("Live")
-        page = visits.open("/wall-links/")
+        page.goto(f"{visits.url}/wall-links/")
         page.get_by_role("row", name="hall").get_by_role("link", name="2 screens").click()
         expect(page.get_by_role("button", name="End")).to_have_count(2)
         page.get_by_role("button", name="End").last.click()
