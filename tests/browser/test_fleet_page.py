@@ -18,6 +18,7 @@ from tests.support.programs.api_process import ApiProcess
 
 __all__ = ["axe"]
 HERE, THERE = "a", "b"
+PAGES = "?by=env", "", "timeline/?range=30d", "incidents/?show=all", "history/"
 ORDER = """() => [...document.querySelectorAll("[id^=strip-]")].map((one) => one.id.slice(6))"""
 COUNTS = ".fig:nth-child(5) b"  # of expired Leases
 
@@ -134,16 +135,21 @@ def test_without_javascript_the_page_says_of_when_it_is(visits: Visits) -> None:
     expect(page.locator("h1")).to_have_text(HERE)
 
 
-def test_the_page_is_accessible_and_fits(
-    visits: Visits, server: Server, browser: Browser, axe: str
+@pytest.mark.parametrize(
+    "whole",
+    [
+        pytest.param(1, id="briefly", marks=pytest.mark.brief),
+        pytest.param(len(PAGES), id="whole", marks=pytest.mark.long),
+    ],
+)
+def test_the_pages_are_accessible_and_fit(
+    visits: Visits, server: Server, browser: Browser, axe: str, whole: int
 ) -> None:
     with closing(Watched(browser)) as watched:
         watched.page.context.add_cookies(visits.page().context.cookies())
-        assert look(watched, server, "", axe) == []
-        assert look(watched, server, "?by=env", axe) == []
-        for page in ("timeline/?range=30d", "incidents/?show=all", "history/"):
-            assert look(watched, server, page, axe) == [], page
-        assert watched.complaints == []
+        for number, page in enumerate(PAGES):
+            assert look(watched, server, page, axe if number < whole else "") == [], page
+            assert watched.complaints == []
 
 
 def test_a_cluster_that_is_cut_off_dims_and_comes_back(

@@ -67,15 +67,20 @@ def test_the_clusters_are_groups_and_arrows_lead_through_them(visits: Visits) ->
     expect(page).to_have_url(re.compile(f"/c/{HERE}/leases/default/shared/"))
 
 
+AGAIN = pytest.mark.long
+
+
 @pytest.mark.parametrize(
-    ("text", "leads_to"),
+    ("path", "text", "leads_to"),
     [
-        ("default/only-b", "leases/default/only-b/"),
-        ("only-b", "leases/default/only-b/"),
-        ("pod-of-only-b_77aa", "holders/pod-of-only-b/"),
+        ("/", "default/only-b", "leases/default/only-b/"),
+        (f"/c/{HERE}/", "only-b", "leases/default/only-b/"),
+        (f"/c/{HERE}/", "pod-of-only-b_77aa", "holders/pod-of-only-b/"),
+        pytest.param(f"/c/{HERE}/", "default/only-b", "leases/default/only-b/", marks=AGAIN),
+        pytest.param("/", "only-b", "leases/default/only-b/", marks=AGAIN),
+        pytest.param("/", "pod-of-only-b_77aa", "holders/pod-of-only-b/", marks=AGAIN),
     ],
 )
-@pytest.mark.parametrize("path", ["/", f"/c/{HERE}/"])
 def test_what_is_typed_whole_is_opened_where_it_is(
     visits: Visits, path: str, text: str, leads_to: str
 ) -> None:
@@ -111,11 +116,21 @@ def test_the_fleet_searches_all_clusters_without_javascript_too(visits: Visits) 
     assert f"/c/{THERE}/" in page.url
 
 
-def test_the_page_is_accessible_and_fits(
-    visits: Visits, server: Server, browser: Browser, axe: str
+PAGES = "search/?q=shared", "search/?q=nothing-is-called-so", "c/a/search/?q=s"
+
+
+@pytest.mark.parametrize(
+    "whole",
+    [
+        pytest.param(1, id="briefly", marks=pytest.mark.brief),
+        pytest.param(len(PAGES), id="whole", marks=pytest.mark.long),
+    ],
+)
+def test_the_pages_are_accessible_and_fit(
+    visits: Visits, server: Server, browser: Browser, axe: str, whole: int
 ) -> None:
     with closing(Watched(browser)) as watched:
         watched.page.context.add_cookies(visits.page().context.cookies())
-        for path in ("search/?q=shared", "search/?q=nothing-is-called-so", "c/a/search/?q=s"):
-            assert look(watched, server, path, axe) == [], path
-        assert watched.complaints == []
+        for number, path in enumerate(PAGES):
+            assert look(watched, server, path, axe if number < whole else "") == [], path
+            assert watched.complaints == []
