@@ -94,6 +94,12 @@ SEEN = """(names) => {
         right = Math.min(right, place.right - (hides ? parseFloat(style.fontSize) : 0));
       }
       const range = document.createRange();
+      range.selectNodeContents(node);
+      const whole = range.getBoundingClientRect();
+      if (!cut && whole.width && whole.left >= left && whole.right <= right) {
+        letters.push(node.data);
+        continue;
+      }
       for (let at = 0; at < node.data.length; at += 1) {
         range.setStart(node, at);
         range.setEnd(node, at + 1);
