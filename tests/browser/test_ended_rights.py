@@ -11,6 +11,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from dashboard.access import rights
+from tests.browser.judgements import NEXT_FRAME
 from tests.support.api_client import LeaseApi
 from tests.support.processes import Server, serving
 from tests.support.programs import people
@@ -44,13 +45,16 @@ def count_requests(page: Page) -> list[str]:
 
 def assert_quiet(*pages: Page) -> None:
     """They ask the server for nothing any more; their longest wait would be 5 s."""
-    asked = [count_requests(page) for page in pages]
-    pages[0].wait_for_timeout(7000)
-    assert asked == [[] for _ in pages]
+    for page in pages:
+        asked = count_requests(page)
+        page.clock.run_for(7000)
+        page.evaluate(NEXT_FRAME)
+        assert asked == []
 
 
 def test_a_wall_whose_link_is_revoked_says_so(server: Server, browser: Browser) -> None:
     with browser.new_context(viewport={"width": 1920, "height": 1080}) as context:
+        context.clock.install()
         page = context.new_page()
         page.goto(server.printed("Wall"))
         expect(page.locator("[data-wall-live]")).to_contain_text("Live")
@@ -68,6 +72,7 @@ def test_a_wall_whose_link_is_revoked_says_so(server: Server, browser: Browser) 
 
 def signed_in(browser: Browser, server: Server, cookie: str) -> BrowserContext:
     context = browser.new_context(viewport={"width": 1440, "height": 900})
+    context.clock.install()
     name, _, value = cookie.partition("=")
     context.add_cookies([{"name": name, "value": value, "url": server.url}])
     return context
