@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-from tests.browser.visits import PATIENCE, Profiles, Visits
+from tests.browser.visits import PATIENCE, SIZE, Profiles, Visits
 from tests.support.api_client import LeaseApi
 from tests.support.processes import Server, serving
 
@@ -59,18 +59,10 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
-    """A fresh profile's page; any error in its console fails the test."""
-    context = browser.new_context(viewport={"width": 1440, "height": 900})
-    context.set_default_timeout(PATIENCE)
-    fresh = context.new_page()
-    errors: list[str] = []
-    fresh.on("console", lambda line: errors.append(line.text) if line.type == "error" else None)
-    fresh.on("pageerror", lambda error: errors.append(str(error)))
-    fresh.leaseboard_errors = errors  # type: ignore[attr-defined]
-    yield fresh
-    context.close()
-    assert not errors, errors
+def page(profiles: Profiles) -> Iterator[Page]:
+    """The page of somebody who has not signed in yet; any error in its console fails the test."""
+    yield profiles.stranger("", SIZE)
+    assert profiles.leave() == []
 
 
 @pytest.fixture(scope="module")

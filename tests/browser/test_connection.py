@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.visits import Profiles
 from tests.support.api_client import LeaseApi
 from tests.support.processes import Server, wait_for
 from tests.support.programs.api_process import ApiProcess, pill
@@ -47,14 +48,16 @@ def sentences(page: Page) -> list[str]:
     return [re.sub(r"\s+", " ", line).strip() for line in page.evaluate(SENTENCES)]
 
 
-def leave(page: Page) -> None:
+def leave(page: Page, profiles: Profiles) -> None:
     """Leave all pages before their server ends, and forget that it was away."""
     for one in page.context.pages:
         one.goto("about:blank")
-    page.leaseboard_errors.clear()  # type: ignore[attr-defined]
+    profiles.complaints.clear()
 
 
-def test_a_page_survives_its_server(tmp_path: Path, api: LeaseApi, page: Page) -> None:
+def test_a_page_survives_its_server(
+    tmp_path: Path, api: LeaseApi, page: Page, profiles: Profiles
+) -> None:
     api.create("story", holder="one")
     server = start(tmp_path, api)
     sign_in_page(page, server.printed("Sign in"))
@@ -85,7 +88,7 @@ def test_a_page_survives_its_server(tmp_path: Path, api: LeaseApi, page: Page) -
         assert page.evaluate("performance.timeOrigin") == loaded_at
         page.reload()
         assert sorted(sentences(page)) == sorted(said_on)
-        leave(page)
+        leave(page, profiles)
     finally:
         assert again.interrupt() == 0
 
@@ -107,7 +110,7 @@ AGES = "() => [...document.querySelectorAll('.age')].map((age) => age.textConten
 
 
 def test_boards_come_back_with_their_server_and_stand_still_without_the_cluster(
-    tmp_path: Path, api: LeaseApi, api_process: ApiProcess, page: Page
+    tmp_path: Path, api: LeaseApi, api_process: ApiProcess, page: Page, profiles: Profiles
 ) -> None:
     api.create("story", holder="one")
     api.create("node", holder="node")
@@ -151,6 +154,6 @@ def test_boards_come_back_with_their_server_and_stand_still_without_the_cluster(
         for one in pages.values():
             expect(one.locator("[data-stale-banner]")).to_be_hidden()
         assert [one.evaluate("performance.timeOrigin") for one in pages.values()] == loaded_at
-        leave(page)
+        leave(page, profiles)
     finally:
         assert again.interrupt() == 0

@@ -7,11 +7,11 @@ import signal
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from dashboard.pages.fleet_wall import LYING, UPRIGHT
 from tests.browser.judgements import CLIPPED
-from tests.browser.visits import Visits
+from tests.browser.visits import Profiles, Visits
 from tests.support.api_client import LeaseApi
 from tests.support.processes import Server, serving, wait_for
 from tests.support.programs.api_process import ApiProcess
@@ -59,16 +59,20 @@ def link_of(visits: Visits, name: str) -> str:
     return page.get_by_label("Address of the wall of all of them").input_value()
 
 
+@pytest.fixture(scope="module")
+def address(signed_in: Visits) -> str:
+    made = link_of(signed_in, "hall")
+    assert signed_in.leave() == []
+    return made
+
+
 @pytest.fixture
-def wall(browser: Browser, visits: Visits, request: pytest.FixtureRequest) -> Iterator[Page]:
-    address = link_of(visits, request.node.name)
-    context = browser.new_context(viewport={"width": 1920, "height": 1080})
-    page = context.new_page()
-    page.on("pageerror", lambda error: visits.complaints.append(str(error)))
+def wall(profiles: Profiles, address: str) -> Iterator[Page]:
+    page = profiles.stranger("a screen", {"width": 1920, "height": 1080})
     page.goto(address)
     expect(page.locator("[data-wall-live]")).to_contain_text("Live")
     yield page
-    context.close()
+    assert profiles.leave() == []
 
 
 def whole(wall: Page) -> bool:

@@ -10,18 +10,19 @@ from contextlib import closing
 from urllib.parse import urljoin
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from dashboard.config import VERSION
 from dashboard.parts.wall_turns import SECONDS
 from tests.browser.judgements import CLIPPED
-from tests.browser.visits import Visits
+from tests.browser.visits import Profiles, Visits
 from tests.support.api_client import LeaseApi
 from tests.support.processes import Server, serving, wait_for
 from tests.support.programs.api_process import ApiProcess
 
 HERE, THERE = "production-europe-west-1", "production-us-central-1"
 LIMIT = 30_000  # ms
+ROOM = {"width": 1920, "height": 1080}
 SCREENS = [(1280, 720), (1920, 1080), (3840, 2160), (1080, 1920)]
 
 
@@ -50,10 +51,19 @@ def server(tmp_path_factory: pytest.TempPathFactory, there: LeaseApi) -> Iterato
 
 
 @pytest.fixture
-def room(browser: Browser) -> Iterator[BrowserContext]:
-    context = browser.new_context(viewport={"width": 1920, "height": 1080})
-    yield context
-    context.close()
+def rooms(profiles: Profiles, visits: Visits) -> list[Page]:
+    """The empty pages of two screens, each with cookies of its own."""
+    return [profiles.stranger(who, ROOM) for who in ("a screen", "another screen")]
+
+
+@pytest.fixture
+def timed(browser: Browser, visits: Visits) -> Iterator[Page]:
+    """That of one whose clock goes as a test wants."""
+    with browser.new_context(viewport=ROOM) as context:  # type: ignore[arg-type]
+        context.clock.install()
+        page = context.new_page()
+        page.on("pageerror", lambda error: visits.complaints.append(str(error)))
+        yield page
 
 
 def code_by_form(visits: Visits, name: str) -> str:
@@ -81,10 +91,8 @@ def send(admin: Page, path: str, **typed: str) -> str:
     return answer.text()
 
 
-def screen_of(room: BrowserContext, visits: Visits, code: str) -> Page:
+def screen_of(page: Page, visits: Visits, code: str) -> Page:
     """By keys alone, as a remote sends them."""
-    page = room.new_page()
-    page.on("pageerror", lambda error: visits.complaints.append(str(error)))
     page.goto(f"{visits.url}/wall/")
     expect(page.get_by_label("Type the code of this screen")).to_be_focused()
     page.keyboard.type(code.lower())
@@ -97,11 +105,10 @@ def wall_of(cluster: str) -> re.Pattern[str]:
 
 
 def test_a_screen_shows_the_walls_of_its_link_in_turn_and_stays_at_trouble(
-    room: BrowserContext, browser: Browser, visits: Visits, there: LeaseApi
+    timed: Page, rooms: list[Page], visits: Visits, there: LeaseApi
 ) -> None:
     code = code_by_form(visits, "lobby")
-    room.clock.install()
-    screen = screen_of(room, visits, code)
+    screen, room = screen_of(timed, visits, code), timed.context
     expect(screen).to_have_url(wall_of(HERE))
     expect(screen.locator("[data-turns]")).to_have_text(re.compile(r"1 of 2\s+all 2 calm"))
     for path in ("/", "/c/a/leases/", "/wall-links/"):
@@ -109,10 +116,9 @@ def test_a_screen_shows_the_walls_of_its_link_in_turn_and_stays_at_trouble(
     assert (
         room.request.get(f"{visits.url}/?format=json").headers["content-type"] != "application/json"
     )
-    with browser.new_context() as another:
-        refused = screen_of(another, visits, code)
-        expect(refused.get_by_role("alert")).to_contain_text("This code opens nothing")
-        expect(refused.get_by_label("Type the code of this screen")).to_be_focused()
+    refused = screen_of(rooms[0], visits, code)
+    expect(refused.get_by_role("alert")).to_contain_text("This code opens nothing")
+    expect(refused.get_by_label("Type the code of this screen")).to_be_focused()
     for cluster in (THERE, HERE):
         expect(screen.locator("body")).to_have_attribute("data-live", "live")
         screen.clock.fast_forward(SECONDS * 1000)
@@ -134,58 +140,54 @@ def test_a_screen_shows_the_walls_of_its_link_in_turn_and_stays_at_trouble(
 
 
 def test_a_screen_whose_link_has_ended_says_so_and_asks_for_a_code(
-    room: BrowserContext, browser: Browser, visits: Visits, server: Server
+    rooms: list[Page], visits: Visits, server: Server
 ) -> None:
     page = visits.open("/wall-links/")
-    revoked = screen_of(room, visits, code_for(page, "revoked"))
-    with browser.new_context() as another:
-        expired = screen_of(another, visits, code_for(page, "expired"))
-        for screen in (revoked, expired):
-            expect(screen.locator("[data-wall-live]")).to_contain_text("Live")
-        page.reload()
-        page.get_by_role("link", name="Revoke revoked").click()
-        page.get_by_role("button", name="Revoke link").click()
-        with closing(sqlite3.connect(server.data / "leaseboard.sqlite3")) as database:
-            sql = (
-                "UPDATE leases_walllink SET expires_at = '2026-11-20 03:12' WHERE name = 'expired'"
-            )
-            database.execute(sql)
-            database.commit()
-        why = re.compile("This wall link was revoked at")
-        expect(revoked.locator("[data-why]")).to_have_text(why, timeout=LIMIT)
-        for screen, word in ((revoked, "was revoked at"), (expired, "ended on 2026-11-20")):
-            said = re.compile(f"This wall link {word}")
-            expect(screen.locator("#said")).to_have_text(said, timeout=LIMIT)
-            expect(screen.get_by_label("Type the code of this screen")).to_be_focused()
+    revoked = screen_of(rooms[0], visits, code_for(page, "revoked"))
+    expired = screen_of(rooms[1], visits, code_for(page, "expired"))
+    for screen in (revoked, expired):
+        expect(screen.locator("[data-wall-live]")).to_contain_text("Live")
+    page.reload()
+    page.get_by_role("link", name="Revoke revoked").click()
+    page.get_by_role("button", name="Revoke link").click()
+    with closing(sqlite3.connect(server.data / "leaseboard.sqlite3")) as database:
+        sql = "UPDATE leases_walllink SET expires_at = '2026-11-20 03:12' WHERE name = 'expired'"
+        database.execute(sql)
+        database.commit()
+    why = re.compile("This wall link was revoked at")
+    expect(revoked.locator("[data-why]")).to_have_text(why, timeout=LIMIT)
+    for screen, word in ((revoked, "was revoked at"), (expired, "ended on 2026-11-20")):
+        said = re.compile(f"This wall link {word}")
+        expect(screen.locator("#said")).to_have_text(said, timeout=LIMIT)
+        expect(screen.get_by_label("Type the code of this screen")).to_be_focused()
 
 
 def test_an_admin_ends_one_screen_and_the_other_stays_live(
-    room: BrowserContext, browser: Browser, visits: Visits
+    rooms: list[Page], visits: Visits
 ) -> None:
     page = visits.open("/wall-links/")
-    ended = screen_of(room, visits, code_for(page, "hall"))
+    ended = screen_of(rooms[0], visits, code_for(page, "hall"))
     page.reload()
     page.get_by_role("button", name="Code for a screen of hall").click()
-    with browser.new_context() as another:
-        stays = screen_of(another, visits, page.locator("[data-code]").inner_text())
-        for screen in (ended, stays):
-            expect(screen.locator("[data-wall-live]")).to_contain_text("Live")
-        page.goto(f"{visits.url}/wall-links/")
-        page.get_by_role("row", name="hall").get_by_role("link", name="2 screens").click()
-        expect(page.get_by_role("button", name="End")).to_have_count(2)
-        page.get_by_role("button", name="End").last.click()
-        expect(page.get_by_role("button", name="End")).to_have_count(1)
-        why = ended.locator("[data-why]")
-        expect(why).to_have_text(re.compile("An admin ended this screen"), timeout=LIMIT)
-        expect(ended.locator("#said")).to_contain_text("not known here any more", timeout=LIMIT)
-        expect(ended.get_by_label("Type the code of this screen")).to_be_focused()
-        expect(stays.locator("body")).to_have_attribute("data-live", "live")
+    stays = screen_of(rooms[1], visits, page.locator("[data-code]").inner_text())
+    for screen in (ended, stays):
+        expect(screen.locator("[data-wall-live]")).to_contain_text("Live")
+    page.goto(f"{visits.url}/wall-links/")
+    page.get_by_role("row", name="hall").get_by_role("link", name="2 screens").click()
+    expect(page.get_by_role("button", name="End")).to_have_count(2)
+    page.get_by_role("button", name="End").last.click()
+    expect(page.get_by_role("button", name="End")).to_have_count(1)
+    why = ended.locator("[data-why]")
+    expect(why).to_have_text(re.compile("An admin ended this screen"), timeout=LIMIT)
+    expect(ended.locator("#said")).to_contain_text("not known here any more", timeout=LIMIT)
+    expect(ended.get_by_label("Type the code of this screen")).to_be_focused()
+    expect(stays.locator("body")).to_have_attribute("data-live", "live")
 
 
 def test_a_wall_of_a_stopped_server_dims_and_comes_back_in_its_new_version(
-    room: BrowserContext, server: Server
+    rooms: list[Page], server: Server
 ) -> None:
-    wall = room.new_page()
+    wall = rooms[0]
     wall.goto(server.printed("Wall"))
     expect(wall.locator("[data-wall-live]")).to_contain_text("Live")
     wall.evaluate("document.body.dataset.before = 1")
@@ -206,10 +208,9 @@ def test_a_wall_of_a_stopped_server_dims_and_comes_back_in_its_new_version(
 
 
 def test_a_wall_moves_a_little_and_loads_itself_again_once_a_day(
-    room: BrowserContext, server: Server
+    timed: Page, server: Server
 ) -> None:
-    room.clock.install()
-    wall = room.new_page()
+    wall = timed
     wall.goto(server.printed("Wall"))
     live = wall.locator("body[data-live='live']")
     expect(live).to_be_attached()

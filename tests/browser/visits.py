@@ -31,12 +31,14 @@ class Profiles:
         self._left: dict[BrowserContext, Page] = {}  # empty pages
         self._scripted: set[Page] = set()  # no later test may have one
 
-    def page(self, keep: list[Any], options: dict[str, Any], script: str) -> Page:
-        """An empty page; its profile has the cookies to `keep`.
+    def page(
+        self, keep: list[Any], options: dict[str, Any], *, script: str = "", whose: str = ""
+    ) -> Page:
+        """An empty page; its profile, one of those of that person, has the cookies to `keep`.
 
         A `script` that is to run before those of a page would stay: its page is closed at the end.
         """
-        key = repr(sorted(options.items()))
+        key = repr((whose, sorted(options.items())))
         if key not in self._contexts:
             self._contexts[key] = self._browser.new_context(**options)
             self._contexts[key].set_default_timeout(PATIENCE)
@@ -44,8 +46,8 @@ class Profiles:
         if not context.cookies():
             context.add_cookies(keep)
         if not script:
-            return self._left.pop(context, None) or self._new_page(context)
-        page = self._new_page(context)
+            return self._left.pop(context, None) or self._new_page(context, whose)
+        page = self._new_page(context, whose)
         page.add_init_script(script)
         self._scripted.add(page)
         return page
@@ -69,9 +71,16 @@ class Profiles:
         self.complaints.clear()
         return found
 
-    def _new_page(self, context: BrowserContext) -> Page:
+    def stranger(self, who: str, viewport: dict[str, int]) -> Page:
+        """An empty page of somebody who is not signed in, as a screen in a room."""
+        page = self.page([], {}, whose=who)
+        page.set_viewport_size(viewport)  # type: ignore[arg-type]
+        return page
+
+    def _new_page(self, context: BrowserContext, whose: str) -> Page:
         page = context.new_page()
-        page.on("console", lambda line: self._note(line.text) if line.type == "error" else None)
+        if not whose:  # the console of a screen rightly says that it is refused
+            page.on("console", lambda line: self._note(line.text) if line.type == "error" else None)
         page.on("pageerror", lambda error: self._note(str(error)))
         return page
 
@@ -103,7 +112,7 @@ class Visits:
     def page(self, *, viewport: dict[str, int] = SIZE, script: str = "", **options: Any) -> Page:
         """An empty page, where a `script` runs before those of each page; `options` are those of a
         browser context."""
-        page = self._profiles.page(self._cookies, options, script)
+        page = self._profiles.page(self._cookies, options, script=script)
         page.set_viewport_size(viewport)  # type: ignore[arg-type]
         return page
 

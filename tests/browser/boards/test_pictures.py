@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from tests.browser.boards.conftest import visit
+from tests.browser.visits import Profiles
 from tests.support.api_client import LeaseApi
 from tests.support.processes import Server, wait_for
 
@@ -104,15 +105,12 @@ def test_single_heartbeats_are_looked_into_by_pointer_and_keyboard(
 
 
 def test_the_wall_keeps_to_eight_lanes_and_pictures_all_heartbeats(
-    browser: Browser, server: Server, api: LeaseApi
+    profiles: Profiles, server: Server, api: LeaseApi
 ) -> None:
     names = [f"lane-{number}" for number in range(9)]
     for name in names:
         api.create(name, holder="pod-1")
-    context = browser.new_context(viewport={"width": 1920, "height": 1080})
-    page = context.new_page()
-    errors: list[str] = []
-    page.on("pageerror", lambda error: errors.append(str(error)))
+    page = profiles.stranger("", {"width": 1920, "height": 1080})
     try:
         page.goto(server.printed("Wall"))
         lanes = page.locator("#lanes > [data-tile]:visible")
@@ -132,8 +130,8 @@ def test_the_wall_keeps_to_eight_lanes_and_pictures_all_heartbeats(
         api.create("node-6", holder="node-6")
         expect(page.locator("#ticker")).to_contain_text("node-6")
         assert page.evaluate("most") == 1
-        assert errors == []
+        assert profiles.leave() == []
     finally:
-        context.close()
+        profiles.leave()
         for name in (*names, "node-5", "node-6"):
             api.delete(name)

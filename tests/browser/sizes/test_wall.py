@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from tests.browser.judgements import CLIPPED
 from tests.browser.sizes.long_names import EXPIRED, GAPS, GRID, TEAM, fill
+from tests.browser.visits import Profiles
 from tests.support.api_client import LeaseApi, leases, timestamp
 from tests.support.processes import Server, serving, wait_for
 
@@ -33,13 +34,12 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 @pytest.fixture
-def wall(server: Server, browser: Browser) -> Iterator[Page]:
-    context = browser.new_context(viewport=LYING)  # type: ignore[arg-type]
-    page = context.new_page()
+def wall(server: Server, profiles: Profiles) -> Iterator[Page]:
+    page = profiles.stranger("", LYING)
     page.goto(server.printed("Wall"))
     expect(page.locator("[data-wall-live]")).to_contain_text("Live")
     yield page
-    context.close()
+    assert profiles.leave() == []
 
 
 def test_a_wall_counts_the_trouble_it_has_no_row_for_while_it_is_live(
