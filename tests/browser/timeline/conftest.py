@@ -13,17 +13,23 @@ from tests.browser.visits import Visits
 from tests.support.processes import Server, fill, run_python, serving
 
 PAST = "tests.browser.timeline.past"
-NOW = datetime.now(UTC).replace(microsecond=0)
+_begun: list[datetime] = []  # when the past of each module ended
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     data = tmp_path_factory.mktemp("timeline") / "data"
     fill(data)
-    run_python("-m", PAST, NOW.isoformat(), data=data)
+    _begun.append(datetime.now(UTC).replace(microsecond=0))
+    run_python("-m", PAST, now().isoformat(), data=data)
     with serving(data, "--no-demo") as one:
         one.wait_synced()
         yield one
+
+
+def now() -> datetime:
+    """The end of the past. A stretch up to here is nearly all that there is."""
+    return _begun[-1]
 
 
 @pytest.fixture
@@ -47,7 +53,7 @@ def url_of(server: Server, query: str = "") -> str:
 
 
 def text_of(hours_ago: float) -> str:
-    return (NOW - timedelta(hours=hours_ago)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return (now() - timedelta(hours=hours_ago)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def moment(text: str) -> datetime:
@@ -55,7 +61,7 @@ def moment(text: str) -> datetime:
 
 
 def stretch(server: Server, **more: str) -> str:
-    """A fixed stretch of six hours that ends at NOW."""
+    """A fixed stretch of six hours that ends at now()."""
     pairs = {"from": text_of(6), "to": text_of(0)} | more
     return url_of(server, "&".join(f"{name}={value}" for name, value in pairs.items()))
 

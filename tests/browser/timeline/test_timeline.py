@@ -10,11 +10,11 @@ from playwright.sync_api import Page, Route, expect
 
 from tests.browser.judgements import BOXES
 from tests.browser.timeline.conftest import (
-    NOW,
     asked,
     back,
     drawn_brush,
     moment,
+    now,
     stretch,
     text_of,
     url_of,
@@ -80,7 +80,7 @@ def test_a_click_on_a_lane_moves_the_playhead_and_the_url(server: Server, page: 
     expect(page.locator(AS_OF)).to_have_text("no holder")
     expect(page.locator("[data-nobody]")).to_have_text("1")
     page.wait_for_url(re.compile("at="))
-    assert abs(moment(asked(page, "at")) - (NOW - timedelta(hours=2.8))) < timedelta(minutes=2)
+    assert abs(moment(asked(page, "at")) - (now() - timedelta(hours=2.8))) < timedelta(minutes=2)
     page.reload()
     expect(page.locator(AS_OF)).to_have_text("no holder")
 
@@ -142,7 +142,7 @@ def test_the_playhead_is_dragged_by_the_mouse(server: Server, page: Page) -> Non
     page.mouse.up()
     expect(page.locator(AS_OF)).to_have_text("cp-1")
     page.wait_for_url(
-        lambda url: moment(parse_qs(urlsplit(url).query)["at"][0]) < NOW - timedelta(hours=4.9)
+        lambda url: moment(parse_qs(urlsplit(url).query)["at"][0]) < now() - timedelta(hours=4.9)
     )
 
 
@@ -150,7 +150,7 @@ def test_the_playhead_is_moved_by_keys(server: Server, page: Page) -> None:
     page.goto(stretch(server, at=text_of(4)))
     head = page.locator(".playhead")
     head.focus()
-    start = (NOW - timedelta(hours=4)).timestamp()
+    start = (now() - timedelta(hours=4)).timestamp()
     steps = {
         "ArrowRight": 10, "ArrowLeft": -10, "Shift+ArrowRight": 600, "PageDown": -600,
         "PageUp": 600, "Shift+ArrowLeft": -600,
@@ -187,7 +187,7 @@ def test_signs_and_finding_go_with_the_playhead(server: Server, page: Page) -> N
     page.keyboard.press("PageUp")  # 03:00 + 7 min: it has expired, cp-2 comes 13 min later
     expect(dot).to_have_class("is-expired")
     page.wait_for_url(
-        lambda url: moment(parse_qs(urlsplit(url).query)["at"][0]) > NOW - timedelta(hours=3)
+        lambda url: moment(parse_qs(urlsplit(url).query)["at"][0]) > now() - timedelta(hours=3)
     )
     expect(finding).to_have_text("1 of 50 drawn without a holder")  # 12 are on the next page
     page.reload()

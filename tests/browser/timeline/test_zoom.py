@@ -13,11 +13,11 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 
 from tests.browser.timeline.conftest import (
-    NOW,
     asked,
     back,
     drawn_brush,
     moment,
+    now,
     stretch,
     text_of,
     url_of,
@@ -255,7 +255,7 @@ def test_window_and_playhead_tell_times_as_a_person_would(server: Server, page: 
     window, head = page.locator(".brush .win"), page.locator(".playhead")
     told = re.compile(f"^{day}{clock} to {day}{clock} UTC, 6 h$")
     expect(window).to_have_attribute("aria-valuetext", told)
-    last_month = NOW - timedelta(days=40)
+    last_month = now() - timedelta(days=40)
     at = f"{last_month:%Y-%m-%d}T03:12:40Z"
     page.goto(url_of(server, f"range=1h&at={at}"))
     told = re.compile(rf"^{last_month.day} \w+ {last_month.year} 03:12:40 UTC, ")
