@@ -8,8 +8,9 @@ from __future__ import annotations
 import re
 import signal
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from datetime import datetime
+from threading import Event, Thread
 from typing import Any
 from uuid import uuid4
 
@@ -21,7 +22,7 @@ from leases.domain.incident import Cause
 from tests.browser.contender_pods import HASH, ContenderPods
 from tests.browser.visits import Visits
 from tests.clients.kubectl.runner import Kubectl
-from tests.support.api_client import LeaseApi, leases
+from tests.support.api_client import LeaseApi, leases, timestamp
 from tests.support.processes import Server, StartedProcess, serving, wait_for
 from tests.support.programs.contender import contending
 from tests.support.programs.forbidding_proxy import ForbiddingProxy, forbidding_proxy
@@ -86,7 +87,8 @@ class Contenders:
         return by_name.get(lease) or ""
 
     def everybody_renewed(self) -> bool:
-        specs = [one["spec"] for one in self.api.send("GET", leases())["items"]]
+        found = self.api.send("GET", leases())["items"]
+        specs = [one["spec"] for one in found if one["metadata"]["name"] in CONTENDERS]
         times = [(moment(spec["acquireTime"]), moment(spec["renewTime"])) for spec in specs]
         return len(specs) == len(CONTENDERS) and all(
             (renewed - acquired).total_seconds() >= RENEWING for acquired, renewed in times
@@ -97,6 +99,27 @@ class Contenders:
         holder = self.holder(lease)
         self._processes[holder].send_signal(number)
         return holder.partition("_")[0]
+
+
+@contextmanager
+def bystander(server: Server) -> Iterator[None]:
+    """A holder to whom nothing happens.
+
+    Of those that contend, soon a single one renews, about once a second. On a busy machine nobody
+    at all may then be heard of for seconds, which does look like an outage of the API.
+    """
+    api, stopped = LeaseApi(server.kubeconfig), Event()
+    api.create("calm", holder="calm-0", duration=60)
+
+    def renew() -> None:
+        while not stopped.wait(0.25):
+            api.patch("calm", renewTime=timestamp())
+
+    thread = Thread(target=renew)
+    thread.start()
+    yield
+    stopped.set()
+    thread.join()
 
 
 @pytest.fixture(scope="module")
@@ -136,6 +159,7 @@ def open_pages(visits: Visits) -> dict[str, Page]:
 def story(server: Server, open_pages: dict[str, Page]) -> Iterator[None]:
     """All of it at the same time, each to a Lease of its own."""
     with ExitStack() as stack:
+        stack.enter_context(bystander(server))
         play = Contenders(server, stack)
         wait_for(play.everybody_renewed, what="a holder of each Lease, and its renewals")
         kubectl = Kubectl(server.kubeconfig, "default")
