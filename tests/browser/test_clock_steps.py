@@ -46,9 +46,15 @@ def fetched(page: Page) -> Callable[[], None]:
         route, response = held[0]
         with page.expect_response(route.request.url):
             route.fulfill(response=response)
-        page.wait_for_timeout(500)  # of painting
+        wait_painted(page)
 
     return answer
+
+
+def wait_painted(page: Page) -> None:
+    """Until several ages were painted that were not seen before; each is painted every second."""
+    before = page.evaluate("seen.size")
+    wait_for(lambda: page.evaluate("seen.size") > before + 3, what="ages", every=0.1)
 
 
 @pytest.fixture
@@ -67,7 +73,7 @@ def test_an_open_page_shows_no_odd_age_and_says_what_happened(board: Board, page
     banner = page.locator("[data-history-problem]")
     page.evaluate(WATCH)
     for number, seconds in enumerate(STEPS):
-        page.wait_for_timeout(1000)  # of painting
+        wait_painted(page)
         if number == HELD_BACK:
             late = fetched(page)
         board.step()
@@ -75,9 +81,9 @@ def test_an_open_page_shows_no_odd_age_and_says_what_happened(board: Board, page
         expect(banner).to_contain_text(f"{SAID} {way}")
         if number == HELD_BACK:
             late()
-    page.wait_for_timeout(1000)
+    wait_painted(page)
     page.evaluate(ANOTHER_HOUR)  # the clock of the machine that shows the page
-    page.wait_for_timeout(2000)
+    wait_painted(page)
     seen = page.evaluate("[...seen]")
     assert len(seen) > 5
     odd = [text for text in seen if " h " in text or " d " in text or "overdue" in text]
