@@ -291,7 +291,14 @@ def make_counted(api: LeaseApi, number: int, **more: Any) -> None:
     api.send("POST", COUNTED, {"metadata": {"name": f"few-{number}"}, "spec": spec})
 
 
-@pytest.mark.parametrize("filtered", ["", "namespace=kube-system", "holder=counter&phase=held"])
+@pytest.mark.parametrize(
+    "filtered",
+    [
+        "",
+        pytest.param("namespace=kube-system", marks=pytest.mark.long),
+        "holder=counter&phase=held",
+    ],
+)
 def test_the_counts_of_a_list_follow_what_is_made_and_deleted(
     page: Page, server: Server, api: LeaseApi, filtered: str
 ) -> None:

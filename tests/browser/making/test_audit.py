@@ -88,7 +88,13 @@ def test_exports_have_the_rows_of_the_filter(visit: Open, tmp_path: Path) -> Non
     assert edit["changes"] == [{"field": "spec.leaseDurationSeconds", "from": 3600, "to": 30}]
 
 
-@pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
+@pytest.mark.parametrize(
+    "scripts",
+    [
+        pytest.param(True, id="scripts"),
+        pytest.param(False, id="no scripts", marks=pytest.mark.long),
+    ],
+)
 def test_one_row_is_found_by_keyboard_alone_and_its_address_stays(
     visit: Open, scripts: bool
 ) -> None:

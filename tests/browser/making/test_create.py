@@ -11,7 +11,13 @@ from tests.browser.making.conftest import Open
 from tests.support.api_client import LeaseApi, leases
 
 
-@pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
+@pytest.mark.parametrize(
+    "scripts",
+    [
+        pytest.param(True, id="scripts"),
+        pytest.param(False, id="no scripts", marks=pytest.mark.long),
+    ],
+)
 def test_a_lease_is_previewed_and_created(visit: Open, api: LeaseApi, scripts: bool) -> None:
     name = f"made-{'with' if scripts else 'without'}-scripts"
     page = visit("leases/", java_script_enabled=scripts)
