@@ -87,7 +87,7 @@ def test_the_lane_goes_on_with_the_clock(story, visits):
         ends.add(lane.get_attribute("data-end"))
         return len(ends) > 2
 
-    wait_for(lane_moved, what="the lane to move on")
+    wait_for(lane_moved, what="the lane to move on", every=0.5)
 
 
 def test_the_figures_of_who_held_it_go_on_with_its_table(api, visits):

@@ -207,7 +207,7 @@ def test_the_history_has_ranges_of_minutes(server: Server, page: Page) -> None:
 
 def brush_of(server: Server, page: Page) -> timedelta:
     """Open a stretch of 4 h with the brush in focus. Returns how far an arrow key moves it."""
-    page.goto(stretch(server, **{"from": text_of(5), "to": text_of(1)}))
+    page.goto(stretch(server, **{"q": "busy", "from": text_of(5), "to": text_of(1)}))
     page.locator(".brush .win").focus()
     ends = page.locator(".brush").evaluate("el => [el.dataset.start, el.dataset.end]")
     return timedelta(seconds=(float(ends[1]) - float(ends[0])) / 100)
