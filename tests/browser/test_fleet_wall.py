@@ -100,7 +100,7 @@ def test_the_worst_cluster_comes_first_and_nothing_is_cut_off(wall: Page, server
         room = UPRIGHT if height > width else LYING
         expect(strips).to_have_count(room - 1)
         expect(rest).to_have_text(f"{len(OTHERS) + 2 - room} more, all quiet")
-        wait_for(lambda: whole(wall), what=f"all of it at {width}", seconds=10)
+        wait_for(lambda: whole(wall), what=f"all of it at {width}")
     for name in names:
         api.delete(name)
     expect(wall.locator(".w-count.is-expired b")).to_have_text("0")
@@ -115,7 +115,7 @@ def test_it_dims_in_silence_and_comes_back(wall: Page, server: Server) -> None:
         assert "brightness" in wall.evaluate(look)
         for width, height in SCREENS:
             wall.set_viewport_size({"width": width, "height": height})
-            wait_for(lambda: whole(wall), what=f"all of it at {width}", seconds=10)
+            wait_for(lambda: whole(wall), what=f"all of it at {width}")
     finally:
         server.process.send_signal(signal.SIGCONT)
     expect(wall.locator(".w-stale")).to_be_hidden(timeout=LIMIT)

@@ -135,7 +135,7 @@ def test_a_screen_shows_the_walls_of_its_link_in_turn_and_stays_at_trouble(
         expect(screen.locator("[data-turns]")).to_contain_text("1 calm")
     for width, height in SCREENS:
         screen.set_viewport_size({"width": width, "height": height})
-        wait_for(lambda: screen.evaluate(CLIPPED) == [], what=f"all of it at {width}", seconds=10)
+        wait_for(lambda: screen.evaluate(CLIPPED) == [], what=f"all of it at {width}")
     there.delete("mortal")
 
 

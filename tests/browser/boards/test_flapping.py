@@ -140,7 +140,7 @@ def test_the_wall_has_it_first_with_its_number(page: Page, server: Server, flapp
     for width, height in ((1920, 1080), (1080, 1920)):
         page.set_viewport_size({"width": width, "height": height})
         expect(page.locator('[data-count="flapping"]')).to_be_visible()
-        wait_for(lambda width=width: inside(tile, width), what=f"all at {width}", seconds=10)
+        wait_for(lambda width=width: inside(tile, width), what=f"all at {width}")
 
 
 def inside(tile: Locator, width: int) -> bool:

@@ -136,7 +136,7 @@ def test_no_gap_stands_below_the_fold_of_a_busy_page(visits: Visits) -> None:
     page = visits.page(viewport={"width": 1440, "height": 300}, script=BUSY)
     page.goto(f"{visits.url}/c/embedded/history/")
     expect(page.locator("main tbody tr").nth(20)).to_be_attached()
-    wait_for(lambda: max(page.evaluate(GAPS)) < 1, what="names below the fold", seconds=10)
+    wait_for(lambda: max(page.evaluate(GAPS)) < 1, what="names below the fold")
 
 
 def test_a_cut_name_is_whole_in_its_tooltip_and_for_a_screen_reader(visits: Visits) -> None:

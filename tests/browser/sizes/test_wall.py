@@ -131,11 +131,11 @@ def test_the_longest_sentence_of_the_ticker_is_whole_on_every_screen(
     wall.reload()
     for width, height in SCREENS:
         wall.set_viewport_size({"width": width, "height": height})
-        wait_for(lambda: wall.evaluate(BEYOND) <= 1, what=f"the sentence at {width}", seconds=10)
+        wait_for(lambda: wall.evaluate(BEYOND) <= 1, what=f"the sentence at {width}")
         wait_for(
             lambda: max(wall.evaluate(GAPS), default=0) < 1, what=f"no gap at {width}", seconds=10
         )
-        wait_for(lambda: wall.evaluate(CLIPPED) == [], what=f"all of it at {width}", seconds=10)
+        wait_for(lambda: wall.evaluate(CLIPPED) == [], what=f"all of it at {width}")
 
 
 # What of a row reaches out of it, or over what stands beside it.
@@ -167,7 +167,7 @@ def test_what_flaps_says_since_when_inside_its_row(wall: Page, server: Server) -
     expect(flips.locator(".for")).to_contain_text(re.compile(r"10 changes\s*since \d\d:\d\d:\d\d"))
     for width, height in SCREENS:
         wall.set_viewport_size({"width": width, "height": height})
-        wait_for(lambda: wall.evaluate(OUT) == [], what=f"rows at {width}", seconds=10)
+        wait_for(lambda: wall.evaluate(OUT) == [], what=f"rows at {width}")
         assert wall.evaluate(LOST, PLACES) == []
     api.send("DELETE", path)
 
@@ -191,7 +191,7 @@ def test_all_heartbeats_are_drawn_at_the_size_they_are_shown_at(wall: Page) -> N
     def shown() -> bool:
         return wall.evaluate(BENT) == [True, 0, 0]
 
-    wait_for(shown, what="a picture", seconds=10)
+    wait_for(shown, what="a picture")
     before = wall.evaluate("document.querySelector('.w-comb canvas').clientHeight")
     for change in (MORE, LESS):
         wall.evaluate(change)
@@ -236,7 +236,7 @@ def test_the_name_of_an_identity_is_not_glued_to_its_namespace(wall: Page, serve
     expect(wall.locator(".w-side .is-expired .ns")).to_have_count(2)
     for width, height in SCREENS:
         wall.set_viewport_size({"width": width, "height": height})
-        wait_for(lambda: wall.evaluate(GLUED) == [], what=f"a space at {width}", seconds=10)
+        wait_for(lambda: wall.evaluate(GLUED) == [], what=f"a space at {width}")
     for name in names:
         api.send("DELETE", f"{leases('kube-system')}/{name}")
 
