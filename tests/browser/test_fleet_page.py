@@ -122,6 +122,7 @@ def test_the_pages_over_all_clusters_choose_clusters_and_keep_them(visits: Visit
         page.locator(".of-clusters").get_by_label(THERE, exact=True).check()
         expect(page).to_have_url(re.compile(rf"/{name.lower()}/\?.*cluster={THERE}"))
         expect(page.locator("#cluster-label")).to_have_text(THERE)
+        expect(page.locator(".htmx-settling")).to_have_count(0)  # before, it heeds no choice
         page.locator(".of-clusters").get_by_label(HERE, exact=True).check()  # it stays open
         expect(page).to_have_url(re.compile(r"cluster=\w&cluster=\w"))
         expect(page.locator("#cluster-label")).to_have_text(f"{HERE} and {THERE}")
