@@ -178,7 +178,7 @@ def test_none_of_them_shows_old_data_as_live(visits: Visits, server: Server) -> 
     try:
         for page in pages:
             band = page.locator("[data-stale-banner]")
-            expect(band).to_contain_text("Not live since", timeout=LIMIT)
+            expect(band).to_contain_text("Not live since", timeout=8000)
             expect(page.locator("html")).to_have_attribute("data-live", "stale")
     finally:
         server.process.send_signal(signal.SIGCONT)
