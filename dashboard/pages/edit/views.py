@@ -154,9 +154,10 @@ class HandOverPage(LeaseActionPage[edit_form.HandOverForm]):
         return found
 
     def _runs(self, term: Term, told: Sequence[Reading | None]) -> tuple[_Rank, str]:
-        held = holdings_of(self.cluster.store).held_on(host_of(term.holder))
-        mine = (one for one in held if one.holder == term.holder and one.phase is Phase.HELD)
-        if (renewed := next(mine, None)) is not None:
+        store = self.cluster.store
+        held = (store.get(one.key) for one in holdings_of(store).held_on(host_of(term.holder)))
+        seen = (one for one in held if one and one.phase is Phase.HELD and one.renewals_seen)
+        if (renewed := next((one for one in seen if one.holder == term.holder), None)) is not None:
             return _Rank.RENEWS, f"renews {renewed.key} now"
         pods = [one for each in told if each for one in each.facts if isinstance(one, PodFact)]
         pod = next((one for one in pods if not one.gone), None)

@@ -397,7 +397,7 @@ def test_an_edit_of_what_a_person_wrote_is_no_renewal(*, anew: bool) -> None:
 
 
 def test_a_lease_made_through_a_form_was_created_for_its_holder_and_not_handed_over() -> None:
-    then = "here, through a form, at 12:00:0{}; nobody renewed it, so it ran out at 12:00:{}"
+    then = "through a form of Leaseboard at 12:00:0{}; nobody renewed it, so it ran out at 12:00:{}"
     made = _made(lease("demo", renewed=1, acquired=1, version=2), (30, None))
     (incident,) = _incidents(_book(_written(made, "leaseboard", 0)))
     said = "default/controller was created for demo " + then.format(1, 16)
@@ -411,7 +411,9 @@ def test_a_lease_made_through_a_form_was_created_for_its_holder_and_not_handed_o
     handed = lease("demo", renewed=4, acquired=4, transitions=1, version=2)
     clues = _written(_clues(lease(OLD), (4, handed), (30, None)), "leaseboard", 0)
     told = [one.sentence for one in _incidents(_book(clues))]
-    assert told == ["default/controller was handed to demo here, through a form, at 12:00:04"]
+    assert told == [
+        "default/controller was handed to demo through a form of Leaseboard at 12:00:04"
+    ]
 
 
 def test_a_release_through_a_form_is_never_that_of_the_holder_itself() -> None:
@@ -634,7 +636,10 @@ def test_a_write_through_a_form_is_told_as_one() -> None:
     (incident,) = _incidents(_book(clues))
     assert (incident.cause, incident.confidence) == (Cause.BY_HAND, Confidence.CERTAIN)
     assert incident.standing is Standing.PLANNED
-    assert incident.sentence == "default/controller was released here, through a form, at 12:00:04"
+    assert (
+        incident.sentence
+        == "default/controller was released through a form of Leaseboard at 12:00:04"
+    )
 
 
 def test_an_edit_through_a_form_says_what_was_edited() -> None:
@@ -648,7 +653,9 @@ def test_an_edit_through_a_form_says_what_was_edited() -> None:
     ):
         edited = lease(OLD, version=2, **fields)
         (incident,) = _incidents(_book(_written(_clues(first, (4, edited)), "leaseboard", 0)))
-        assert incident.sentence.startswith(f"{said} edited here, through a form, at 12:00:04")
+        assert incident.sentence.startswith(
+            f"{said} edited through a form of Leaseboard at 12:00:04"
+        )
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from html import unescape
 import pytest
 from asgiref.sync import sync_to_async
 from django.test import AsyncClient
+from msgspec.structs import replace
 
 from dashboard.forms import form_page, yaml_form
 from dashboard.pages.edit import outcome
@@ -25,6 +26,7 @@ from leases.kube.connect import connect
 from leases.kube.http_session import Timeouts
 from leases.models import Edit
 from leases.wire.microtime import format_microtime, format_time
+from leases.wire.watch_decoding import Applied
 from tests.support.api_client import LeaseApi
 from tests.support.board import a_lease, fill, member
 from tests.support.scripted_api import Reply, ScriptedServer, answer, silence
@@ -445,8 +447,14 @@ async def test_those_that_run_come_first_and_those_that_are_gone_last(cluster, a
         told = {"status": {"phase": "Running", "containerStatuses": [running]}}
         path = f"/api/v1/namespaces/default/pods/{name}/status"
         await sync_to_async(api.send)("PATCH", path, told, "application/merge-patch+json")
-    other = a_lease(ObjectName("default", "other"), holder="renews")
-    fill(cluster.store, *(one.lease for one in cluster.store.snapshot()), other)
+    known, other = [one.lease for one in cluster.store.snapshot()], ObjectName("default", "other")
+    made = a_lease(other, holder="renews", now=now - timedelta(seconds=2))
+    fill(cluster.store, *known, made)
+    page = (await admin.get(f"{PATH}hand-over/")).content.decode()
+    assert "renews default/other now" not in page, "nobody saw it renew"
+    renewed = replace(made.spec, renew_time=datetime.now(UTC))
+    meta = replace(made.metadata, resource_version="2")
+    cluster.store.apply(Applied(replace(made, metadata=meta, spec=renewed)), datetime.now(UTC))
     page = (await admin.get(f"{PATH}hand-over/")).content.decode()
     found = re.findall(r'<input type="radio" name="to" value="([^"]+)"', page)
     assert found == ["renews", "pod-runs", "unknown", gone, restarted]

@@ -23,7 +23,7 @@ RELEASED = a_change(
     0, change=ChangeType.RELEASED, holder=None, previous_holder="cp-1", writer=FORM_WRITER,
     resource_version="77",
 )  # fmt: skip
-SAID = f"{RELEASED.namespace}/{RELEASED.name} was released here, through a form, at 12:00:00"
+SAID = f"{RELEASED.namespace}/{RELEASED.name} was released through a form of Leaseboard at 12:00:00"
 
 
 def words(answer) -> str:

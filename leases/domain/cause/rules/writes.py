@@ -46,7 +46,7 @@ def by_hand(scene: Scene) -> Verdict | None:
         return None
     change = first.change
     if writer == FORM_WRITER:
-        return _here(scene)
+        return _by_form(scene)
     did = _DID.get(change.change, "wrote it")
     if change.change is ChangeType.RECONFIGURED:
         did = f"changed {', '.join(change.fields) or 'it'}"
@@ -62,8 +62,12 @@ def by_hand(scene: Scene) -> Verdict | None:
     return Verdict(Cause.BY_HAND, confidence, sentence, tuple(facts), writer)
 
 
-def _here(scene: Scene) -> Verdict:
-    """A form of ours wrote it; who sent it, and why, is in the audit trail."""
+# Another Leaseboard may have written it.
+BY_FORM = "managedFields name leaseboard: the audit trail of the one that wrote it has who, and why"
+
+
+def _by_form(scene: Scene) -> Verdict:
+    """A form wrote it; who sent it, and why, is in the audit trail."""
     change = scene.episode.first.change
     if change.change is ChangeType.RELEASED:
         what = f"{scene.lease} was released"
@@ -73,8 +77,8 @@ def _here(scene: Scene) -> Verdict:
         what = f"{fields} of {scene.lease} {'were' if many else 'was'} edited"
     else:
         what = f"{scene.lease} was handed to {change.holder}"
-    sentence = f"{what} here, through a form, at {clock(change.at)}"
-    fact = seen(Source.LEASES, "the audit trail has who did it, and the reason")
+    sentence = f"{what} through a form of Leaseboard at {clock(change.at)}"
+    fact = seen(Source.LEASES, BY_FORM)
     return Verdict(Cause.BY_HAND, Confidence.CERTAIN, sentence, (fact,), FORM_WRITER)
 
 
@@ -95,7 +99,7 @@ def _ran_out_by_edit(scene: Scene) -> Verdict | None:
     what = f"leaseDurationSeconds of {scene.lease}"
     fields = f"from {edit.before} to {edit.after} at {clock(edit.at)}"
     if edit.writer == FORM_WRITER:
-        wrote = f"{what} was edited here, through a form, {fields}"
+        wrote = f"{what} was edited through a form of Leaseboard {fields}"
     else:
         wrote = f"{edit.writer} changed {what} {fields}"
     facts = (
@@ -119,7 +123,7 @@ def _unrenewed(scene: Scene, put: Put) -> Verdict:
     then = "it ran out" if episode.opening is ChangeType.EXPIRED else "it was lost"
     did, was, field = _WROTE.get(put.by, ("", "handed to", "holderIdentity"))
     if writer == FORM_WRITER:
-        wrote = f"{scene.lease} was {was} {put.holder} here, through a form,"
+        wrote = f"{scene.lease} was {was} {put.holder} through a form of Leaseboard"
     elif did:
         wrote = f"{writer} {did} {scene.lease} for {put.holder}"
     else:
