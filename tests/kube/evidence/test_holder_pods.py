@@ -129,16 +129,15 @@ def test_what_others_read_is_known_and_the_newest_pod_of_a_name_counts() -> None
     assert holder is not None
     assert [one.key for one in pod_questions(LEASE, "web-0")] == [key]
 
-    def nodes(known: Knowledge) -> tuple[str, str]:
-        first = node_of_holder(LEASE, holder, known)
-        return first, node_of_holder(LEASE, holder, known, lives=True)
+    def node(known: Knowledge) -> str:
+        return node_of_holder(LEASE, holder, known)
 
     pods.learn(
         [PodFact(key=key, read_at=START, node="worker-1"), NodeFact(name="n", read_at=START)]
     )
-    assert nodes(pods.known) == ("worker-1", "worker-1")
+    assert node(pods.known) == "worker-1"
     pods.learn([PodFact(key=key, read_at=START + timedelta(minutes=1), node="worker-2")])
-    assert nodes(pods.known) == ("worker-1", "worker-2")
+    assert node(pods.known) == "worker-2"
     assert pods.version == 2
     pods.learn([PodFact(key=key, read_at=START + timedelta(minutes=2), gone=True)])
-    assert nodes(pods.known) == ("worker-1", "")
+    assert node(pods.known) == ""
