@@ -21,7 +21,7 @@ from dashboard.parts.formatting import (
     span_of,
     when,
 )
-from dashboard.parts.incident_line import incident_line, said_cause
+from dashboard.parts.incident_line import care_words, incident_line, said_cause
 from dashboard.parts.key_figures import of_kind
 from dashboard.parts.lease_row import lease_url, short_name
 from leases.domain.change import Change
@@ -58,12 +58,17 @@ class Attention(msgspec.Struct, frozen=True, kw_only=True):
     until_text: str = ""
 
 
+NOBODY_CARES: Mapping[ObjectName, str] = {}
 _FLAPPING: dict[str, Any] = {"phase": "late", "icon": "i-flap", "word": "Flapping."}
 
 
 def flapping_lines(
-    cluster: str, found: Sequence[tuple[Tracked, Flapping]], now: datetime
+    cluster: str,
+    found: Sequence[tuple[Tracked, Flapping]],
+    now: datetime,
+    cared: Mapping[ObjectName, str] = NOBODY_CARES,
 ) -> list[Attention]:
+    """`cared`: what people do about the incidents of these Leases."""
     groups: dict[Kind, list[tuple[Tracked, Flapping]]] = defaultdict(list)
     for lease, how in found:
         groups[lease.kind].append((lease, how))
@@ -72,17 +77,22 @@ def flapping_lines(
         if len(some) >= (MANY if kind is Kind.ELECTION else 2):
             lines.append(_many_flapping(cluster, kind, some, now))
         else:
-            lines += [_one_flapping(cluster, lease, how, now) for lease, how in some]
+            lines += [
+                _one_flapping(cluster, lease, how, now, cared.get(lease.key, ""))
+                for lease, how in some
+            ]
     return lines
 
 
-def _one_flapping(cluster: str, lease: Tracked, how: Flapping, now: datetime) -> Attention:
+def _one_flapping(
+    cluster: str, lease: Tracked, how: Flapping, now: datetime, care: str
+) -> Attention:
     view = flap_view(how, lease.kind)
     return Attention(
         namespace=lease.key.namespace,
         label=lease.key.name,
         url=lease_url(cluster, lease.key),
-        why=(Part(view.says),),
+        why=(Part(view.says), *_cared(care)),
         amount=view.amount,
         moment=f"since {when(how.counted_since or how.since, now)}",
         **_FLAPPING,
@@ -205,7 +215,9 @@ def attention(
     tracked = list(tracked)
     going_on = [one for one in going_on if one.shown]  # what was planned asks for nothing
     going_on = _awaited(going_on, tracked)
-    going_on = _beside(going_on, flapping, troubled := list(_troubled(tracked, now)))
+    known, troubled = going_on, list(_troubled(tracked, now))
+    going_on = _beside(known, flapping, troubled)
+    cared = {key: care_words(care, one, now) for one in known for key in one.leases}
     covered = {key for incident in going_on for key in incident.leases}
     crowds = [one.unlisted for one in going_on if one.unlisted is not None]
     alone = [(lease, how) for lease, how in flapping if lease.key not in covered]
@@ -217,7 +229,10 @@ def attention(
             folded[lease.key] = lease
         elif lease.phase is not Phase.LATE or lease.key not in flappers:
             groups[lease.phase, lease.kind].append(lease)
-    lines = [*incident_lines(going_on, folded, now, care), *flapping_lines(cluster, alone, now)]
+    lines = [
+        *incident_lines(going_on, folded, now, care),
+        *flapping_lines(cluster, alone, now, cared),
+    ]
     if unseen := [change for change in missed if change.missed]:
         lines.append(_missed(cluster, unseen, now))
     lines += [_orphans(cluster, orphans, now)] if orphans else []

@@ -148,6 +148,7 @@ class Runtime:
             lambda: self.trust.trusted,
             lambda name: (one := self.clusters.get(name)) is not None and one.paused,
         )
+        self.notifications.cared = self._tell_of_care
         self.reliability = ReliabilityTotals(
             self.clusters,
             self.recorder,
@@ -182,6 +183,11 @@ class Runtime:
         hub.unwritten = lambda: self.recorder.waiting
         hub.failing_receivers = lambda: self.notifications.failing
         hub.care = lambda: self.notifications.care
+
+    def _tell_of_care(self, cluster: str) -> None:
+        """Draw again what says who takes care of its incidents."""
+        if hub := self.publisher.hubs.get(cluster):
+            hub.incidents_moved()
 
     def _equip(self, cluster: WatchedCluster) -> None:
         """Make the parts that work for one cluster."""

@@ -28,6 +28,11 @@ _tables = (one._meta.db_table for one in (Receiver, Acknowledgement, QuietTime))
 ANYTHING = f"SELECT {', '.join(f'EXISTS (SELECT 1 FROM {name})' for name in _tables)}"  # noqa: S608
 
 
+def _in_words(care: outbox.Care) -> set[tuple[str, str, str, datetime | None]]:
+    """Who has which incident of which cluster in hand, and since when it is over for them."""
+    return {(*where, row.who, row.over_at) for where, row in care.taken.items()}
+
+
 class Notifications:
     """One per process. `run` may be called again after it died."""
 
@@ -54,6 +59,7 @@ class Notifications:
         # As of the last look, of all replicas.
         self.failing: Sequence[deliveries.FailingReceiver] = ()
         self.care = outbox.Care()
+        self.cared: Callable[[str], None] = lambda _cluster: None  # what people do there is new
 
     @property
     def watched(self) -> list[str]:
@@ -89,7 +95,10 @@ class Notifications:
             del self._sending[task]
             task.result()  # raises what nobody expected
         busy = set(self._sending.values())
+        before = _in_words(self.care)
         due = await self._in_thread(partial(self._claim, self._clock(), busy))
+        for cluster in {cluster for (cluster, *_) in before ^ _in_words(self.care)}:
+            self.cared(cluster)
         for delivery in due:
             task = asyncio.create_task(self._send(delivery))
             self._sending[task] = delivery.receiver

@@ -12,6 +12,8 @@ from leases.domain.figures import Flapping
 from leases.domain.incident import Cause, Standing
 from leases.domain.kind import Kind
 from leases.domain.phase import Phase
+from leases.history.outbox import Care
+from leases.models import Acknowledgement
 from tests.support.values.incidents import open_incident
 from tests.support.values.tracked_leases import NOW, tracked
 
@@ -99,6 +101,16 @@ def test_a_lease_whose_holder_keeps_changing_is_flapping():
     said = "58 changes of holder in 30 min, 3 holders; 5 m 12 s without a holder."
     assert line.why[0].text == said
     assert (line.url, line.moment) == ("/c/prod/leases/kube-system/operator/", "since 11:35:23")
+
+
+def test_a_lease_that_flaps_says_who_takes_care_of_its_incident():
+    lease, how = flaps()
+    incident = open_incident(lease.key, cluster="prod", cause=Cause.FLAPPING)
+    taken = {("prod", incident.id): Acknowledgement(who="ada", at=NOW)}
+    (line,) = attention(
+        "prod", [lease], now=NOW, flapping=[(lease, how)], going_on=[incident], care=Care(taken)
+    )
+    assert (line.word, line.why[-1].text) == ("Flapping.", " ada takes care of it, since 12:04:23.")
 
 
 def test_a_heartbeat_flaps_by_expiring():
