@@ -58,7 +58,7 @@ export function startLive(url, tell, { drawn = () => {}, served = () => {} } = {
     if (frame.html) placeAll(frame.html);
     if (frame.renewed) renewAll(frame.renewed);
     if (frame.gone) dropAll(frame.gone, frame.ends);
-    if (frame.feed) refetch(addLines(frame.feed, frame.seq) ? "changed" : "added");
+    if (frame.feed && addLines(frame.feed, frame.seq)) refetch("changed");
     const changes = frame.changes || frame.refetch ? seen(frame) : (frame.feed?.length ?? 0);
     if (changes || frame.refetch) tellChanges(frame.refetch ? null : changes, frame.again);
     if (frame.counts) count(frame.counts);

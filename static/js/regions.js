@@ -9,7 +9,6 @@ import { holdStill } from "leaseboard/steady";
 const SPACING = 2500; // ms between two fetches
 const SOON = 50; // ms
 const WRITTEN = 1000; // ms until history has a change or an incident that the socket spoke of
-const WHOLE = { changed: WRITTEN, incidents: WRITTEN, added: 5 * WRITTEN }; // ms from a cause until the server has all; sums may wait
 const waiting = new Map(); // id of a part -> when it may be fetched, and when the server has all that it shall show
 let timer = null;
 let last = 0;
@@ -20,7 +19,7 @@ const here = () => location.pathname + location.search;
 export function refetch(cause) {
   const moved = cause === "all" ? "[data-region]" : `[data-region~="${cause}"]`;
   const now = performance.now();
-  const whole = now + (WHOLE[cause] ?? 0);
+  const whole = cause === "changed" || cause === "incidents" ? now + WRITTEN : now;
   for (const { id } of document.querySelectorAll(moved)) {
     const { from, whole: before } = waiting.get(id) ?? { from: Math.max(whole, now + SOON), whole };
     waiting.set(id, { from, whole: Math.max(whole, before) });

@@ -143,10 +143,14 @@ def test_the_newest_changes_are_whole_after_the_page_missed_many(
 
     def shown(one: Page) -> list[str]:
         found = one.locator("#changes > *").evaluate_all("all => all.map((el) => el.dataset.id)")
-        return [*found, *one.locator("#shown").inner_text()]
+        return [*found, one.locator("#shown").inner_text()]
 
     wait_for(is_whole, what="every change, and how many there are")
     expect(page.locator("#changes")).to_contain_text(f"{view}-{MANY - 1}")
+    before = page.locator("#shown").inner_text()
+    take_over(there, f"{view}-1", "two")  # one by one they come alone, and are counted
+    expect(page.locator("#shown")).not_to_have_text(before)
+    wait_for(is_whole, what="one change more")
     expect(page.locator("body[data-before]")).to_be_attached()
 
 
