@@ -217,7 +217,7 @@ def attention(
     going_on = _awaited(going_on, tracked)
     known, troubled = going_on, list(_troubled(tracked, now))
     going_on = _beside(known, flapping, troubled)
-    cared = {key: care_words(care, one, now) for one in known for key in one.leases}
+    cared = _cared_for(known, now, care)
     covered = {key for incident in going_on for key in incident.leases}
     crowds = [one.unlisted for one in going_on if one.unlisted is not None]
     alone = [(lease, how) for lease, how in flapping if lease.key not in covered]
@@ -242,6 +242,15 @@ def attention(
         lines.append(_nameless(cluster, nameless_at, now))
     lines += _of_groups(cluster, groups, now, care)
     return sorted(lines, key=lambda line: (line.rank, line.since or 0.0))
+
+
+def _cared_for(going_on: Iterable[Incident], now: datetime, care: Care) -> dict[ObjectName, str]:
+    """What people do about the incidents of Leases that flap, whose own lines may stand for them."""
+    found: dict[ObjectName, str] = {}
+    for one in going_on:
+        if one.cause is Cause.FLAPPING:
+            found |= dict.fromkeys(one.leases, care_words(care, one, now))
+    return found
 
 
 def _awaited(going_on: Iterable[Incident], tracked: Iterable[Tracked]) -> list[Incident]:
