@@ -245,7 +245,7 @@ def attention(
 
 
 def _cared_for(going_on: Iterable[Incident], now: datetime, care: Care) -> dict[ObjectName, str]:
-    """What people do about the incidents of Leases that flap, whose own lines may stand for them."""
+    """What people do about the incidents for which the line of a Lease that flaps may stand."""
     found: dict[ObjectName, str] = {}
     for one in going_on:
         if one.cause is Cause.FLAPPING:

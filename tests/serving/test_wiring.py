@@ -313,6 +313,14 @@ async def test_history_and_metrics_read_what_the_watch_knows(running: Runtime) -
     assert written == [(key, gone)]
 
 
+async def test_what_people_do_about_incidents_is_drawn_at_once(running: Runtime) -> None:
+    hub = running.publisher.hubs["a"]
+    turn = hub.incident_turn
+    running.notifications.cared("a")
+    assert hub.incident_turn == turn + 1
+    running.notifications.cared("left")  # it is followed no longer
+
+
 async def test_the_causes_know_how_many_heartbeats_there_are(running: Runtime) -> None:
     await until(lambda: running.clusters["a"].store.connection.state is ConnectionState.LIVE)
     now = format_microtime(running.clock.now())

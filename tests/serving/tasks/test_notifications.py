@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import timedelta
+from functools import partial
 
 import pytest
 from aiohttp import web
@@ -93,6 +94,23 @@ def test_with_nobody_to_tell_a_look_is_one_query(django_assert_num_queries):
     outbox.take_back("a", "one")
     task._claim(T0, set())
     assert task.care.taken == {}
+
+
+async def test_a_cluster_hears_what_people_do_about_its_incidents(clock):
+    await sync_to_async(record)(OPEN)
+    task, told = Notifications(in_thread, ["a"], "one", clock), list[str]()
+    task.cared = told.append
+    await task._look()
+    assert told == []
+    for who in ("ada", "olga"):
+        take = partial(outbox.acknowledge, "a", "one", who=who, at=T0, take_over=True)
+        await sync_to_async(take)()
+        await task._look()
+        await task._look()
+    assert told == ["a"] * 2
+    await sync_to_async(outbox.take_back)("a", "one")
+    await task._look()
+    assert told == ["a"] * 3
 
 
 async def test_an_unexpected_error_of_one_receiver_is_no_end_of_the_task(
