@@ -11,6 +11,7 @@ from leases.domain.cause.facts import Break, Knowledge
 from leases.domain.cause.node_groups import GOES_ON, one_more
 from leases.domain.cause.unwatched import nobody_took_it
 from leases.domain.change import Change, ChangeType
+from leases.domain.election import RETRY_SHARE, STRETCH
 from leases.domain.figures import LONG_GAP_SECONDS, Span, held, watched_gap
 from leases.domain.incident import Cause, Incident, Member, Standing
 from leases.domain.kind import Kind
@@ -224,14 +225,17 @@ class GoingOn:
 
     def waited_out(self, since: datetime, clue: Clue) -> Break | None:
         """Return the time in which nobody could write any Lease, between a loss and whoever came
-        within the duration of the Lease after it; a person can come at any time, and a holder that
-        renews again was not waited for.
+        soon after it; a person can come at any time, and a holder that renews again was not waited
+        for.
+
+        A contender that begins anew waits for the duration of the Lease, and comes with its next
+        check: see client-go's tools/leaderelection.
         """
         change = clue.change.change
         if change not in ENDS or change is ChangeType.RECOVERED or clue.by_person:
             return None
         lasts = None if clue.after is None else clue.after.spec.lease_duration_seconds
-        within = timedelta(seconds=lasts or USUAL_DURATION)
+        within = timedelta(seconds=(lasts or USUAL_DURATION) * (1 + RETRY_SHARE * STRETCH))
         return self._known.kept_waiting(since, clue.change.at, within)
 
     def divide(self) -> Iterator[tuple[Clue, Break]]:
