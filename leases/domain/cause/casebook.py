@@ -30,7 +30,7 @@ from leases.domain.cause.inquiry import Inquiries
 from leases.domain.cause.judge import judge
 from leases.domain.cause.node_groups import Crowd
 from leases.domain.cause.scene import Group, Judged, Scene, Verdict, surest
-from leases.domain.cause.unwatched import nobody_took_it, told, unwatched_time
+from leases.domain.cause.unwatched import nobody_took_it, told, told_alone, unwatched_time
 from leases.domain.cause.usual_writers import UsualWriters, remember
 from leases.domain.change import Change, ChangeType
 from leases.domain.figures import Span
@@ -220,6 +220,7 @@ class Casebook:
             self._crowd_is_new = False
             heapq.heappush(self._times, (now + SETTLED_AFTER, next(self._serial), 0))
         groups = grouped(judged, self._known.breaks, self._crowd, now)
+        self._ask_who_stays_away(judged, now)
         crowded, crowd = with_the_crowd(groups, self._crowd), self._crowd
         news = [
             one
@@ -228,6 +229,13 @@ class Casebook:
         ]
         news += self._withdraw({group.episodes[0].number for group in groups}, groups)
         return news + self._going_on.review(now)
+
+    def _ask_who_stays_away(self, judged: Iterable[Judged], now: datetime) -> None:
+        """Look for another cause of a loss that an outage does not explain any more."""
+        for one in judged:
+            if one.episode.stays_away and not (one.stays_away or one.episode.rests):
+                self._touch(one.episode, now)
+                self._inquiries.look_again(one.episode, now)
 
     @property
     def is_small(self) -> bool:
@@ -375,8 +383,12 @@ class Casebook:
             verdict = told(scene, judge(scene), gap)
             if episode.is_cut_off and over:
                 verdict = replace(verdict, sentence=nobody_took_it(verdict.sentence, over))
+            if episode.stays_away and gap is not None:
+                scene = Scene(episode, self._known, over or now, gap.until)
+                verdict = told_alone(scene, judge(scene, alone=True), gap)
             judged = replace(
                 self._judgement(episode, verdict),
+                stays_away=episode.stays_away,
                 node=scene.node,
                 stopped_at=scene.stopped_at(),
                 died=scene.died(),

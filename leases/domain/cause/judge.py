@@ -45,10 +45,18 @@ _RULES: tuple[Rule, ...] = (
 )
 
 
-def judge(scene: Scene) -> Verdict:
-    """Return the verdict on one episode, from what is known now."""
+_OF_ALL = (waited_out, api_trouble)
+
+
+def judge(scene: Scene, *, alone: bool = False) -> Verdict:
+    """Return the verdict on one episode, from what is known now.
+
+    `alone`: whatever befell all Leases together.
+    """
     best: Verdict | None = None
     for rule in _RULES:
+        if alone and rule in _OF_ALL:
+            continue
         verdict = rule(scene)
         if verdict is None:
             continue

@@ -25,7 +25,7 @@ from leases.domain.cause.scene import (
     some,
     span,
 )
-from leases.domain.cause.unwatched import between, happened, is_lost_later
+from leases.domain.cause.unwatched import between, did_not_come_back, happened, is_lost_later
 from leases.domain.change import ChangeType
 from leases.domain.incident import Cause, Confidence, Source
 from leases.domain.phase import CADENCES, SLACK
@@ -67,7 +67,7 @@ def outages(
             silenced.remove(one)
             taken.add(one.serial)
             if one.verdict.cause in (*_API, Cause.UNWATCHED):
-                groups.append(Group((one,), _did_not_come_back(one, gaps[-1])))
+                groups.append(Group((one,), did_not_come_back(one.episode, gaps[-1])))
         api = [one for one in left if one.verdict.cause in _API]
         around = [one for one in api if any(_is_near(one, gap) for gap in gaps)]
         found = {one.serial: one for one in (*silenced, *around) if one.serial not in taken}
@@ -150,7 +150,7 @@ def unwatched(left: list[Judged]) -> list[Group]:
         if len(there) > 1 and gap is not None:
             until = gap.until or max(one.at for one in there)
             names = some(list(dict.fromkeys(one.episode.key.name for one in there)))
-            sentence = f"{happened(gap, until)}: {names}"
+            sentence = f"{happened(gap, until, *(one.episode for one in there))}: {names}"
             if later:
                 sentence = (
                     f"The holders of {names} fell silent between {between(gap.since, until)}, "
@@ -219,17 +219,6 @@ def _stays_away(one: Judged, gap: Break, there: list[Judged], now: datetime | No
     if back is None or until is None:
         return False
     return until > max(gap.until, back) + timedelta(seconds=AWAY * episode.duration)
-
-
-def _did_not_come_back(one: Judged, gap: Break) -> Verdict:
-    episode, until = one.episode, gap.until or one.at
-    who = "Its holder" if episode.loser is None else episode.loser.host
-    sentence = (
-        f"{who} did not come back when the API server did, after {between(gap.since, until)}; "
-        f"{episode.key} ran out at {clock(one.at)}"
-    )
-    fact = f"it renewed last at {clock(one.lost_at)}; nobody saw whether it stopped then or later"
-    return Verdict(Cause.UNWATCHED, Confidence.POSSIBLE, sentence, (seen(Source.LEASES, fact),))
 
 
 def _silent_before(gap: Break, found: Mapping[int, Judged], left: list[Judged]) -> list[Judged]:

@@ -37,8 +37,14 @@ class Scene:
     `own` those of the one that held it.
     """
 
-    def __init__(self, episode: Episode, known: Knowledge, now: datetime) -> None:
+    def __init__(
+        self, episode: Episode, known: Knowledge, now: datetime, until: datetime | None = None
+    ) -> None:
+        """`until`: nobody could renew the Lease before: what ended its holder may lie after the
+        loss, up to then.
+        """
         self.episode, self.known, self.now = episode, known, now
+        self.ends_by = max(episode.at, until or episode.at) + BLUR
         self.lease = f"{episode.key.namespace}/{episode.key.name}"
         self.pods, born = pods_of(episode, known)
         self.pod_name = self.pods[0].key.name if self.pods else self._host()
@@ -72,7 +78,7 @@ class Scene:
     def ended(self) -> PodFact | None:
         """Return a reading that shows a container's end between the last renewal and the loss."""
         episode = self.episode
-        since, until = episode.lost_at - BLUR, episode.at + BLUR
+        since, until = episode.lost_at - BLUR, self.ends_by
         for one in self.own:
             if one.exited_at is not None and since <= one.exited_at <= until:
                 return one
@@ -83,9 +89,8 @@ class Scene:
 
     def ended_later(self) -> PodFact | None:
         """Return a reading that shows a container's end after the loss."""
-        until = self.episode.at + BLUR
         for one in self.own:
-            if one.exited_at is not None and one.exited_at > until:
+            if one.exited_at is not None and one.exited_at > self.ends_by:
                 return one
         return None
 
@@ -370,6 +375,7 @@ class Judged(msgspec.Struct, frozen=True):
     stopped_at: datetime | None = None  # when its Pod was asked to stop
     died: bool | None = None  # its process died with its node; None: unknown
     gap: Break | None = None  # the time that nobody watched in which it was lost
+    stays_away: bool = False  # judged as one that did not come back after an outage
 
 
 def surest(verdict: Verdict) -> int:

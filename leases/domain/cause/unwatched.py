@@ -23,7 +23,7 @@ BY_SIGNAL = 128  # exit codes from here on: another one killed it
 _SILENT = (
     ChangeType.EXPIRED, ChangeType.TAKEN_OVER, ChangeType.REPLACED, ChangeType.RESTARTED,
 )  # fmt: skip
-_PROCESS = (Cause.OOM_KILLED, Cause.CRASH, Cause.RESTART_IN_PLACE)
+_PROCESS = (Cause.OOM_KILLED, Cause.CRASH, Cause.CRASH_LOOP, Cause.RESTART_IN_PLACE)
 _STOPPED = (
     Cause.GRACEFUL_STOP, Cause.EVICTED, Cause.DRAIN, Cause.SCALED_DOWN, Cause.ROLLOUT,
 )  # fmt: skip
@@ -68,6 +68,26 @@ def told(scene: Scene, verdict: Verdict, gap: Break | None) -> Verdict:
     return nobody_watched(gap, scene)
 
 
+def told_alone(scene: Scene, verdict: Verdict, gap: Break) -> Verdict:
+    """Return the verdict on a loss in an outage after which others were back long before, if a
+    dated witness tells it, else that nobody knows.
+    """
+    found = told(scene, verdict, gap)
+    is_of_all = found.cause in (*_OF_ALL, Cause.UNWATCHED)
+    return did_not_come_back(scene.episode, gap) if is_of_all else found
+
+
+def did_not_come_back(episode: Episode, gap: Break) -> Verdict:
+    who = "Its holder" if episode.loser is None else episode.loser.host
+    sentence = (
+        f"{who} did not come back when the API server did, at {clock(gap.until or episode.at)}; "
+        f"{episode.key} ran out at {clock(episode.at)}"
+    )
+    lost = clock(episode.lost_at)
+    fact = f"it renewed last at {lost}; nobody saw whether it stopped then or later"
+    return possible(Cause.UNWATCHED, sentence, seen(Source.LEASES, fact))
+
+
 def _may_be_other(scene: Scene, verdict: Verdict, gap: Break | None) -> bool:
     """Whether what nobody saw could turn the story round.
 
@@ -107,7 +127,7 @@ def nobody_watched(gap: Break, scene: Scene) -> Verdict:
     evidence = seen(Source.LEASES, f"{fact}, noticed at {clock(last.observed_at)}")
     lost = scene.episode.first.change
     if gap.since == EARLIEST or not is_lost_later(scene.episode, gap):
-        return possible(Cause.UNWATCHED, f"{happened(gap, now)}: {lease}", evidence)
+        return possible(Cause.UNWATCHED, f"{happened(gap, now, scene.episode)}: {lease}", evidence)
     then = "ran out" if lost.change is ChangeType.EXPIRED else f"went to {lost.holder}"
     sentence = (
         f"{lost.previous_holder or lost.holder} fell silent between "
@@ -123,11 +143,14 @@ def is_lost_later(episode: Episode, gap: Break) -> bool:
     return episode.opening in _SILENT and not lost.inferred and lost.at >= (gap.until or lost.at)
 
 
-def happened(gap: Break, now: datetime) -> str:
+def happened(gap: Break, now: datetime, *episodes: Episode) -> str:
+    """Say when these happened, at the earliest after the last that was seen of one of them."""
     until = gap.until or now
-    if gap.since == EARLIEST:
+    seen_last = (when(one)[0] if one.first.change.inferred else gap.since for one in episodes)
+    since = max(gap.since, min(seen_last, default=gap.since))
+    if since == EARLIEST:
         return f"Happened before {clock(until)}, while nobody watched"
-    return f"Happened between {between(gap.since, until)}, while nobody watched"
+    return f"Happened between {between(since, until)}, while nobody watched"
 
 
 def nobody_took_it(sentence: str, at: datetime) -> str:
@@ -144,7 +167,7 @@ def between(since: datetime, until: datetime) -> str:
 
 def _has_witness(scene: Scene, verdict: Verdict) -> bool:
     since, until = when(scene.episode)
-    since, until = max(since, EARLIEST + BLUR) - BLUR, until + BLUR
+    since, until = max(since, EARLIEST + BLUR) - BLUR, max(until + BLUR, scene.ends_by)
     return any(since <= at <= until for at in _dates(scene, verdict))
 
 

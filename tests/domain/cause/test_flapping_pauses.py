@@ -56,14 +56,14 @@ def flapped(*, hosted: bool, answers: Answers = crashed) -> Board:
     return board
 
 
-def resumed(board: Board, how: str) -> Board:
+def resumed(board: Board, how: str, answers: Answers = crashed) -> Board:
     """Everything stops, and goes on after a while."""
     cluster = board.cluster
     cluster.off()
     back = board.now + SECONDS
     if how == "stop":
         board.stop()
-        board = Board(cluster, back, hosted=True, earlier=board, answers=crashed)
+        board = Board(cluster, back, hosted=True, earlier=board, answers=answers)
         board.connect()
     elif how == "freeze":
         board.stands_still(SECONDS)
@@ -127,8 +127,12 @@ async def test_a_loss_across_a_pause_is_none_of_flapping(
     board.stop()
 
 
+# A contender that begins anew waits for the duration, and for its next check: up to 4.4 s more.
+@pytest.mark.parametrize("taken", [1.0, 19.0])
 @pytest.mark.parametrize("how", HOWS)
-async def test_who_took_after_an_outage_what_was_lost_before_belongs_to_it(how: str) -> None:
+async def test_who_took_after_an_outage_what_was_lost_before_belongs_to_it(
+    how: str, taken: float
+) -> None:
     cluster = Cluster()
     board = Board(cluster, 0.0, hosted=how != "cut", answers=crashed)
     board.connect()
@@ -136,9 +140,11 @@ async def test_who_took_after_an_outage_what_was_lost_before_belongs_to_it(how: 
     cluster.holders[FLAPS].silent = 10_000.0
     board.until(80)
     board = resumed(board, how)
+    back = board.now + taken
+    board.until(back - 0.5)
     cluster.holders[FLAPS].silent = -1.0
-    cluster.move(FLAPS, pod(FLAPS, "x0bc"), board.now + 1)
-    board.until(board.now + 200)
+    cluster.move(FLAPS, pod(FLAPS, "x0bc"), back)
+    board.until(back + 200)
     board.stop()
     crash, outage = sorted(board.incidents, key=lambda told: told.began)
     assert crash.cause is Cause.CRASH
@@ -176,3 +182,43 @@ async def test_what_was_lost_while_we_alone_were_stopped_does_not_count(taken: f
     lost = next(one for one in board.losses(71))
     ((alone, cause),) = told_in(board, lost)
     assert (alone.leases, cause) == ((cluster.holders[FLAPS].key,), Cause.CRASH)
+
+
+def ended_in_it(question: Question, now: datetime) -> Iterable[Fact]:
+    """The container ended again at 12:01:50, while all was off, and is in a crash loop since."""
+    for fact in crashed(question, now):
+        at = after(110 if now >= after(110) else -50)
+        yield replace(fact, exited_at=at) if isinstance(fact, PodFact) else replace(fact, at=at)
+
+
+@pytest.mark.parametrize("flaps", [True, False])
+@pytest.mark.parametrize("taken", [8.0, 29.0, 40.0])
+@pytest.mark.parametrize("how", HOWS)
+async def test_a_container_that_ended_in_an_outage_tells_who_stays_away_after_it(
+    how: str, taken: float, *, flaps: bool
+) -> None:
+    if flaps:
+        board = flapped(hosted=how != "cut", answers=ended_in_it)
+    else:
+        cluster = Cluster()
+        cluster.holders[FLAPS].identity = HOLDS
+        board = Board(cluster, 0.0, hosted=how != "cut", answers=ended_in_it)
+        board.connect()
+    board.until(80)
+    board = resumed(board, how, ended_in_it)
+    holder, back = board.cluster.holders[FLAPS], board.now
+    holder.silent = holder.next = 10_000.0
+    board.until(back + taken - 0.5)
+    holder.silent = -1.0
+    board.cluster.move(FLAPS, pod(FLAPS, "x0bc"), back + taken)
+    stays_away = taken > 30  # two durations: others who began anew were back
+    for later in (45, 300):
+        board.until(back + later)
+        told = [one for one in board.incidents if one.cause is not Cause.FLAPPING]
+        (outage,) = [one for one in told if one.cause is Cause.API_OUTAGE]
+        assert len(outage.leases) == ELECTIONS + NODES - stays_away
+        across = [one for one in board.losses(82) if one.name == f"app-{FLAPS}"]
+        its = [one for one in told if one is not outage] if stays_away else [outage]
+        cause = Cause.CRASH_LOOP if stays_away else Cause.API_OUTAGE
+        assert [told_in(board, one) for one in across] == [[(one, cause) for one in its]] * 2
+    board.stop()

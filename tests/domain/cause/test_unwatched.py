@@ -797,7 +797,7 @@ async def test_whoever_is_not_back_long_after_the_others_is_told_alone(
     assert outage.ended is not None
     assert outage.ended < after(resumed + 13)
     assert (away.cause, away.confidence) == (Cause.UNWATCHED, Confidence.POSSIBLE)
-    assert away.sentence.startswith(f"{pod(2)} did not come back when the API server did, after ")
+    assert away.sentence.startswith(f"{pod(2)} did not come back when the API server did, at ")
     assert (away.leases, away.ended) == ((one.key,), after(resumed + 47))
     told = [member for each in board.incidents for member in each.members]
     assert len(told) == len(set(told)) == len(board.losses(60))
@@ -1109,6 +1109,10 @@ async def test_a_deletion_that_nobody_watched_comes_before_the_lease_was_made_ag
 async def test_who_made_a_lease_again_is_no_witness_of_its_deletion(how: str) -> None:
     _, incident = remade_unseen(how=how)
     assert (incident.cause, incident.confidence) == (Cause.UNWATCHED, Confidence.POSSIBLE)
+    until = "12:01:40" if how == "stopped" else "12:01:20"
+    assert incident.sentence == (
+        f"Happened between 12:01:02 and {until}, while nobody watched: team/app-2"
+    ), "it was renewed at 12:01:02"
 
 
 async def test_a_deletion_in_a_brief_break_has_no_exact_time() -> None:
