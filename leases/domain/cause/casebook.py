@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from leases.domain.cause.clue import Clue, Episode, opens
 from leases.domain.cause.facts import Break, Fact, Knowledge, Question
-from leases.domain.cause.flapping import flapped_before
+from leases.domain.cause.flapping import TOLD_FIRST, TOLD_LAST, flapped_before
 from leases.domain.cause.going_on import ENDS, SETTLED_AFTER, GoingOn, Wait, as_of, is_news, waiting
 from leases.domain.cause.groups import (
     ReportedAs,
@@ -462,10 +462,8 @@ class Casebook:
     def _let_rest(self, group: Group, now: datetime) -> None:
         """Judge losses for good that were over long ago in an incident that goes on, as flapping.
 
-        Those of one Lease are told in the words of an earlier one that was as sure.
+        Of many losses of one Lease, those in between keep no evidence.
         """
-        resting = [one.verdict for one in group.episodes if one.episode.rests]
-        is_of_one_lease = len({one.episode.key for one in group.episodes}) == 1
         for one in group.episodes:
             episode, number = one.episode, id(one.episode)
             is_newest = self._latest.get(episode.key) is episode
@@ -475,12 +473,20 @@ class Casebook:
                 continue
             episode.rest()
             self._incident_of.pop(number, None)
-            self._inquiries.rest(episode)
+            self._inquiries.close(episode)
             self._forget_names(number)
-            words = min(resting, key=surest, default=one.verdict)
-            if is_of_one_lease and surest(words) <= surest(one.verdict):
-                self._judged[number] = replace(one, verdict=words)
-            resting.append(self._judged[number].verdict)
+        if len({one.episode.key for one in group.episodes}) == 1:
+            self._thin_out([one for one in group.episodes if one.episode.rests])
+
+    def _thin_out(self, resting: list[Judged]) -> None:
+        """Let one verdict stand for those of which nobody reads the evidence any more."""
+        between = resting[TOLD_FIRST:-TOLD_LAST]
+        words = next((one.verdict for one in between if not one.verdict.evidence), None)
+        for one in between:
+            if one.verdict.evidence:
+                best = words or min((each.verdict for each in resting), key=surest)
+                words = words or replace(best, evidence=())
+                self._judged[id(one.episode)] = replace(one, verdict=words)
 
     def _withdraw(self, numbers: set[str], groups: list[Group]) -> list[Incident]:
         """Withdraw incidents whose episodes belong to another one now."""

@@ -26,6 +26,9 @@ from leases.domain.figures import (
 from leases.domain.incident import Cause, Confidence
 from leases.domain.lease import ObjectName
 
+# The losses whose evidence is told, and how much of it: how it began, and what it is now.
+TOLD_FIRST, TOLD_LAST = 3, 12
+FACTS_FIRST, FACTS_LAST = 6, 14
 FEW = 300  # losses are one incident, however long they take: it is not over while they go on
 _CAUSES = (
     Cause.CRASH, Cause.RESTART_IN_PLACE, Cause.OOM_KILLED, Cause.UNKNOWN, Cause.PARTITION,
@@ -75,7 +78,9 @@ def _hosts(spell: Iterable[Judged]) -> set[str]:
 def _lost_again_and_again(spells: Sequence[Sequence[Judged]], blind: Sequence[Span]) -> Verdict:
     """Flapping, or the surest cause of these losses in its own words."""
     losses = [one for spell in spells for one in spell]
-    evidence = tuple(dict.fromkeys(fact for one in losses for fact in one.verdict.evidence))[:20]
+    told = losses[:TOLD_FIRST] + losses[TOLD_FIRST:][-TOLD_LAST:]
+    facts = list(dict.fromkeys(fact for one in told for fact in one.verdict.evidence))
+    evidence = (*facts[:FACTS_FIRST], *facts[FACTS_FIRST:][-FACTS_LAST:])
     during = [(losses[0].at, losses[-1].at)]
     seconds = (losses[-1].at - losses[0].at).total_seconds()
     watched = watched_seconds(during, blind)

@@ -16,7 +16,7 @@ from leases.domain.lease import ObjectName
 
 # After the first look: a container restarts, a node is noticed to be dead, all is over.
 ROUNDS = tuple(timedelta(seconds=seconds) for seconds in (0, 7, 33, 52, 100))
-MAX_QUESTIONS = 50  # of one incident
+MAX_QUESTIONS = 50  # of one incident, about what is not judged for good
 JUST_NOW = timedelta(seconds=5)
 WINDOW = timedelta(seconds=10)
 MAX_IN_WINDOW = 50  # of all incidents
@@ -64,11 +64,8 @@ class Inquiries:
             self._push(episode, now)
 
     def close(self, episode: Episode) -> None:
+        """Ask no more about it. It leaves room for questions about later losses of its incident."""
         self._count.pop(id(episode), None)
-        self.rest(episode)
-
-    def rest(self, episode: Episode) -> None:
-        """Ask no more about it; what was asked counts for its incident."""
         self._asked.pop(id(episode), None)
         self._possible.pop(id(episode), None)
         self._since.pop(id(episode), None)

@@ -74,7 +74,9 @@ def _unknown(scene: Scene) -> Verdict:
         return possible(Cause.UNKNOWN, f"The lock {scene.lease} ran out at {at} in {loser}'s hands")
     if episode.opening in (ChangeType.EXPIRED, ChangeType.TAKEN_OVER):
         sentence = f"{loser} stopped renewing {scene.lease} at {clock(episode.lost_at)}"
-        fact = seen(Source.LEASES, f"it ran out at {at}; nothing else tells why")
-        return possible(Cause.CRASH, sentence, fact)
+        read = [one.read_at for one in (*scene.pods, *scene.nodes)]
+        was_asked = scene.known.refusals or (read and max(read) > episode.at)
+        more = "; nothing else tells why" if was_asked else ""
+        return possible(Cause.CRASH, sentence, seen(Source.LEASES, f"it ran out at {at}{more}"))
     word = episode.opening.value.replace("_", " ")
     return possible(Cause.UNKNOWN, f"{scene.lease} was {word} at {at}: nothing tells why")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 import pytest
@@ -13,7 +14,15 @@ from msgspec.structs import replace
 from leases.domain.cause import casebook
 from leases.domain.cause.casebook import Casebook
 from leases.domain.cause.clue import Clue, Episode
-from leases.domain.cause.facts import EventFact, Fact, Knowledge, NodeFact, PodFact, RefusedSource
+from leases.domain.cause.facts import (
+    EventFact,
+    Fact,
+    Knowledge,
+    NodeFact,
+    PodFact,
+    Question,
+    RefusedSource,
+)
 from leases.domain.cause.going_on import SETTLED_AFTER, so_far
 from leases.domain.cause.inquiry import Inquiries
 from leases.domain.cause.scene import Scene, Verdict
@@ -23,6 +32,7 @@ from leases.domain.lease import Lease, ObjectName
 from leases.domain.watched_times import Connection, ConnectionState, MissedTime, Missing
 from leases.tracking.store import Store
 from leases.wire.watch_decoding import Applied, Deleted, Listed
+from tests.support.pauses import Answers
 from tests.support.values.leases import NOON, after, lease
 
 POD = "app-6bcjktn59v-q89c7"
@@ -517,7 +527,13 @@ def test_what_was_planned_overran_if_a_board_that_starts_anew_sees_the_end() -> 
     assert (incident.standing, incident.ended) == (Standing.OVERRAN, after(300))
 
 
-def flapped(book: Casebook, store: Store, cycles: range) -> dict[str, Incident]:
+def gone(question: Question, now: datetime) -> Iterable[Fact]:
+    return ()
+
+
+def flapped(
+    book: Casebook, store: Store, cycles: range, answers: Answers = gone
+) -> dict[str, Incident]:
     """Two holders that lose a Lease by turns every 30 s; what is told after each loss."""
     found: dict[str, Incident] = {}
     for cycle in cycles:
@@ -536,7 +552,8 @@ def flapped(book: Casebook, store: Store, cycles: range) -> dict[str, Incident]:
         for clue in ran_out.clues if ran_out else ():
             book.note(clue)
         found |= {one.id: one for one in book.review(after(begun + 25))}
-        book.questions(after(begun + 25))
+        for question in book.questions(after(begun + 25)):
+            book.learn(answers(question, after(begun + 25)))
     return found
 
 
@@ -553,6 +570,40 @@ def test_an_election_that_flaps_for_an_hour_is_one_incident_in_little_memory() -
     assert "was lost 120 times" in flaps.sentence
     assert len(flaps.members) == 239
     assert grown < 100 * 3072
+
+
+def crashed(question: Question, now: datetime) -> Iterable[Fact]:
+    """The container of whoever lost it last ended, with another code each time."""
+    cycle = (now - NOON) // timedelta(seconds=30)
+    if question.source is Source.PODS and question.key.name == f"pod-{cycle % 2}":
+        yield PodFact(
+            key=question.key, read_at=now, uid=question.key.name, phase="Running",
+            restarts=1, exit_reason="Error", exit_code=cycle, exited_at=after(30 * cycle + 5),
+        )  # fmt: skip
+
+
+def test_evidence_of_what_flaps_tells_how_it_began_and_what_it_is_now() -> None:
+    book, store = Casebook("a"), Store("a")
+    found = flapped(book, store, range(80), crashed)
+    (flaps,) = [one for one in found.values() if one.ended is None and not one.part_of]
+    facts = " | ".join(one.sentence for one in flaps.evidence)
+    assert flaps.cause is Cause.FLAPPING
+    for told in (0, 1, 2, 74, 75, 76, 77, 78):
+        assert f"exit code {told}," in facts
+    assert "nothing else tells why" not in facts
+    assert len(flaps.evidence) <= 20
+    later = flapped(book, store, range(80, 81), crashed)[flaps.id]
+    assert flaps.evidence[-3] in later.evidence
+
+
+def test_nothing_is_said_to_tell_why_before_anybody_was_asked() -> None:
+    book, store = Casebook("a"), Store("a")
+    found = flapped(book, store, range(8))
+    (flaps,) = [one for one in found.values() if one.ended is None and not one.part_of]
+    assert not [one for one in flaps.evidence if "nothing else" in one.sentence]
+    book.learn([PodFact(key=ObjectName("default", "pod-1"), read_at=after(240), gone=True)])
+    (flaps,) = [one for one in book.review(after(241)) if one.id == flaps.id]
+    assert [one for one in flaps.evidence if "nothing else" in one.sentence]
 
 
 def test_an_incident_that_goes_on_and_its_old_losses_keep_each_member_once() -> None:
