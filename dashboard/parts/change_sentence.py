@@ -79,6 +79,12 @@ class ChangeLine(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.change.namespace}/{self.change.name}"
 
     @property
+    def by_whom(self) -> str:
+        """Where no person is named: live rows are drawn before the audit trail has the answer."""
+        writer = self.change.writer or ""
+        return "through a form" if writer == FORM_WRITER else f"by {shortened(writer, 40)}"
+
+    @property
     def id(self) -> str:
         """The same for every process that saw the change."""
         whole = f"{self.key} {identity(self.change)}"

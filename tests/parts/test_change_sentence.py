@@ -49,6 +49,14 @@ def test_a_gap_too_short_to_measure_is_at_once():
     assert change_line(change, NOW).gap == "under 0.1 s"
 
 
+def test_a_live_row_of_a_form_s_write_names_no_program():
+    for template in CHANGES.values():
+        released = {"previous_holder": "cp-3", "writer": "leaseboard"}
+        drawn = render_change(a_change(ChangeType.RELEASED, **released), template, NOW)
+        assert "through a form" in drawn
+        assert "by leaseboard" not in drawn
+
+
 def test_time_that_nobody_watched_is_at_most_so_long_and_no_trouble():
     gone = {"holder": "cp-1", "previous_holder": "cp-3", "gap_seconds": 600.0, "inferred": True}
     since = NOW - timedelta(seconds=594)
