@@ -105,7 +105,7 @@ def one_process(left: list[Judged]) -> list[Group]:
     by_pod: dict[str, list[Judged]] = defaultdict(list)
     for one in left:
         loser = one.episode.loser
-        if loser is None or one.verdict.cause is Cause.BY_HAND:
+        if loser is None or one.verdict.cause in (Cause.BY_HAND, Cause.DELETED):
             continue
         if loser.is_pod:
             by_pod[loser.host].append(one)

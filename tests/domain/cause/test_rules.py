@@ -558,6 +558,17 @@ def test_a_held_lease_that_a_form_deleted_was_deleted_by_hand(*, here: bool) -> 
         )  # fmt: skip
 
 
+def test_two_deletions_are_no_end_of_the_process_that_held_both() -> None:
+    store = Store("c")
+    names = [{"name": name, "namespace": f"team-{name}", "uid": name} for name in "ab"]
+    store.replace(Listed(tuple(lease(OLD, **one) for one in names), "1"), NOON)
+    gone = [Deleted(lease(OLD, version=2 + i, **one)) for i, one in enumerate(names)]
+    updates = [store.follow([one], after(5 + 3 * i)) for i, one in enumerate(gone)]
+    clues = [clue for update in updates if update is not None for clue in update.clues]
+    told = _incidents(_book(clues))
+    assert [(one.cause, len(one.leases)) for one in told] == [(Cause.DELETED, 1)] * 2
+
+
 def _book(clues: list[Clue]) -> Casebook:
     book = Casebook("c")
     for clue in clues:
