@@ -132,7 +132,9 @@ def next_sight(
     )
     at, _ = written_at(known, lease, seen)
     if came:
-        tracked = tracked.replace(released_by=known.holder if holder is None else None)
+        released = holder is None
+        lasted = known.lasting.lease.spec.lease_duration_seconds if released else None
+        tracked = tracked.replace(released_by=known.holder if released else None, lasted=lasted)
     if came or any(change.change is ChangeType.RESTARTED for change in changes):
         tracked = tracked.replace(held_since=None if holder is None else at, lapses=())
     elif recovered := next((one for one in changes if one.change is ChangeType.RECOVERED), None):

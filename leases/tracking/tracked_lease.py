@@ -65,6 +65,7 @@ class Lasting(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     renewed_by_hand: bool = False  # the last write of renewTime was a person's
     rewritten: str = ""  # resourceVersion that moved observed_at, if renewTime did not grow
     released_by: str | None = None  # the last holder, while there is none
+    lasted: int | None = None  # seconds, until that one released it
     named: bool = False  # it named a holder before, so an empty name means nobody
     # An admin set the kind. Stored under its first name, so that older checkpoints are read.
     overridden: bool = msgspec.field(default=False, name="overruled")
@@ -131,6 +132,12 @@ class Tracked(msgspec.Struct, frozen=True, gc=False):
     @property
     def gap_since(self) -> datetime | None:
         return self.lasting.gap_since
+
+    @property
+    def lasts(self) -> float:
+        """Seconds; who releases a Lease writes 1."""
+        lasting = self.lasting
+        return float(lasting.lasted or lasting.lease.spec.lease_duration_seconds or 0)
 
     @property
     def changed_at(self) -> datetime:

@@ -185,7 +185,7 @@ class Board:
         tracked = self.store.get(key)
         if tracked is None or tracked.gap_since is None:
             return None
-        return Wait(tracked.gap_since, float(tracked.lease.spec.lease_duration_seconds or 0))
+        return Wait(tracked.gap_since, tracked.lasts)
 
     def connect(self, *, listed: bool = True) -> None:
         leases = tuple(one.lease() for one in self.cluster.holders)

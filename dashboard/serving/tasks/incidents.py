@@ -126,9 +126,7 @@ class Incidents:
         tracked = self._cluster.store.get(key)
         if tracked is None or tracked.gap_since is None:
             return None
-        return Wait(
-            tracked.gap_since, float(tracked.lasting.lease.spec.lease_duration_seconds or 0)
-        )
+        return Wait(tracked.gap_since, tracked.lasts)
 
     def take(self, update: Update) -> None:
         """Queue what the tracker saw."""

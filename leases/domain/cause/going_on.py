@@ -147,7 +147,7 @@ class GoingOn:
         stopped_at: datetime | None = None,
         wait_of: Callable[[ObjectName], Wait | None] = lambda _: None,
     ) -> None:
-        """`wait_of`: since when a Lease waits; whoever let it go may have set fewer seconds."""
+        """`wait_of`: since when a Lease waits; how long it lasted may be unknown."""
         self._stopped_at = stopped_at
         for incident in incidents:
             if incident.ended is None or not incident.settled:

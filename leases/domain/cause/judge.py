@@ -74,7 +74,7 @@ def _unknown(scene: Scene) -> Verdict:
         return possible(Cause.UNKNOWN, f"The lock {scene.lease} ran out at {at} in {loser}'s hands")
     if episode.opening in (ChangeType.EXPIRED, ChangeType.TAKEN_OVER):
         sentence = f"{loser} stopped renewing {scene.lease} at {clock(episode.lost_at)}"
-        read = [one.read_at for one in (*scene.pods, *scene.nodes)]
+        read = [one.read_at for one in scene.pods] + [one.read_at for one in scene.nodes]
         was_asked = scene.known.refusals or (read and max(read) > episode.at)
         more = "; nothing else tells why" if was_asked else ""
         return possible(Cause.CRASH, sentence, seen(Source.LEASES, f"it ran out at {at}{more}"))

@@ -1338,6 +1338,23 @@ async def test_the_wait_of_each_lease_goes_on_after_a_restart() -> None:
     assert incident.worst_gap_seconds == pytest.approx((60 - 30) + (110 - 80), abs=1.5)
 
 
+async def test_after_a_restart_a_planned_stop_takes_as_long_as_its_lease_lasted() -> None:
+    cluster = Cluster()
+    cluster.holders[2].duration = 60
+    board = watching(cluster, 30)
+    planned_stop(board)
+    board.until(40)
+    board.stop()
+    cluster.run(50)
+    board = Board(cluster, 50, earlier=board)
+    board.connect()
+    for until, standing in ((98, Standing.PLANNED), (103, Standing.OVERRAN)):
+        board.until(until)
+        (stop,) = board.incidents
+        assert (stop.standing, stop.ended) == (standing, None)
+    board.stop()
+
+
 async def test_a_deletion_by_others_leaves_the_loss_before_it_its_cause() -> None:
     cluster = Cluster()
     board = watching(cluster, 30)
