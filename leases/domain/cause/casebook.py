@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from leases.domain.cause.clue import Clue, Episode, opens
 from leases.domain.cause.facts import Break, Fact, Knowledge, Question
-from leases.domain.cause.flapping import TOLD_FIRST, TOLD_LAST, flapped_before
+from leases.domain.cause.flapping import flapped_before, thinned_out
 from leases.domain.cause.going_on import ENDS, SETTLED_AFTER, GoingOn, Wait, as_of, is_news, waiting
 from leases.domain.cause.groups import (
     ReportedAs,
@@ -29,7 +29,7 @@ from leases.domain.cause.groups import (
 from leases.domain.cause.inquiry import Inquiries
 from leases.domain.cause.judge import judge
 from leases.domain.cause.node_groups import Crowd
-from leases.domain.cause.scene import Group, Judged, Scene, Verdict, surest
+from leases.domain.cause.scene import Group, Judged, Scene, Verdict
 from leases.domain.cause.unwatched import nobody_took_it, told, told_alone, unwatched_time
 from leases.domain.cause.usual_writers import UsualWriters, remember
 from leases.domain.change import Change, ChangeType
@@ -220,7 +220,10 @@ class Casebook:
             self._crowd_is_new = False
             heapq.heappush(self._times, (now + SETTLED_AFTER, next(self._serial), 0))
         groups = grouped(judged, self._known.breaks, self._crowd, now)
-        self._ask_who_stays_away(judged, now)
+        for one in judged:
+            if one.episode.stays_away and not (one.stays_away or one.episode.rests):
+                self._touch(one.episode, now)  # what else may tell why
+                self._inquiries.look_again(one.episode, now)
         crowded, crowd = with_the_crowd(groups, self._crowd), self._crowd
         news = [
             one
@@ -229,13 +232,6 @@ class Casebook:
         ]
         news += self._withdraw({group.episodes[0].number for group in groups}, groups)
         return news + self._going_on.review(now)
-
-    def _ask_who_stays_away(self, judged: Iterable[Judged], now: datetime) -> None:
-        """Look for another cause of a loss that an outage does not explain any more."""
-        for one in judged:
-            if one.episode.stays_away and not (one.stays_away or one.episode.rests):
-                self._touch(one.episode, now)
-                self._inquiries.look_again(one.episode, now)
 
     @property
     def is_small(self) -> bool:
@@ -466,8 +462,7 @@ class Casebook:
         """
         for one in group.episodes:
             episode, number = one.episode, id(one.episode)
-            is_newest = self._latest.get(episode.key) is episode
-            if episode.rests or episode.open or is_newest:
+            if episode.rests or episode.open or self._latest.get(episode.key) is episode:
                 continue
             if now - episode.all_clues[-1].change.observed_at < SETTLED_AFTER:
                 continue
@@ -476,17 +471,8 @@ class Casebook:
             self._inquiries.close(episode)
             self._forget_names(number)
         if len({one.episode.key for one in group.episodes}) == 1:
-            self._thin_out([one for one in group.episodes if one.episode.rests])
-
-    def _thin_out(self, resting: list[Judged]) -> None:
-        """Let one verdict stand for those of which nobody reads the evidence any more."""
-        between = resting[TOLD_FIRST:-TOLD_LAST]
-        words = next((one.verdict for one in between if not one.verdict.evidence), None)
-        for one in between:
-            if one.verdict.evidence:
-                best = words or min((each.verdict for each in resting), key=surest)
-                words = words or replace(best, evidence=())
-                self._judged[id(one.episode)] = replace(one, verdict=words)
+            resting = [one for one in group.episodes if one.episode.rests]
+            self._judged |= {id(one.episode): one for one in thinned_out(resting)}
 
     def _withdraw(self, numbers: set[str], groups: list[Group]) -> list[Incident]:
         """Withdraw incidents whose episodes belong to another one now."""

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from itertools import dropwhile, groupby
 
+import msgspec
+
 from leases.domain.cause.clue import Clue, Episode, opens
 from leases.domain.cause.facts import Break
 from leases.domain.cause.scene import Group, Judged, Verdict, chains, several, some, span, surest
@@ -96,6 +98,17 @@ def _lost_again_and_again(spells: Sequence[Sequence[Judged]], blind: Sequence[Sp
     best = min((one.verdict for one in losses), key=surest)
     sentence = f"{best.sentence}; the Lease {lost.rstrip(',')}"
     return Verdict(best.cause, best.confidence, sentence, evidence)
+
+
+def thinned_out(resting: Sequence[Judged]) -> Iterator[Judged]:
+    """Yield those of which nobody reads the evidence any more, with one verdict for all."""
+    between = resting[TOLD_FIRST:-TOLD_LAST]
+    words = next((one.verdict for one in between if not one.verdict.evidence), None)
+    for one in between:
+        if one.verdict.evidence:
+            best = words or min((each.verdict for each in resting), key=surest)
+            words = words or msgspec.structs.replace(best, evidence=())
+            yield msgspec.structs.replace(one, verdict=words)
 
 
 def _flaps(spell: Iterable[Judged]) -> bool:
