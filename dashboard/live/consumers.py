@@ -39,6 +39,7 @@ from dashboard.live.shared_drawings import Drawings
 from dashboard.live.shared_pages import OpenPage
 from dashboard.pages.fleet_wall import WALL
 from dashboard.watched_cluster import Grouping
+from leases.listener.protocol import FRAMES
 
 EXTENSION = "websocket.http.response"  # of ASGI; not every server has it
 
@@ -226,7 +227,8 @@ class PageConsumer(ClusterConsumer):
         of_wall = isinstance(self.right, WallRight)
         query = self.scope["query_string"].decode("latin-1") if of_wall else None
         reader = PageReader(hub, _live_board().drawings, wall=query)
-        self.page = OpenPage(hub.open_pages, reader)
+        extensions: Mapping[str, Any] = self.scope.get("extensions") or {}
+        self.page = OpenPage(hub.open_pages, reader, extensions.get(FRAMES, {}).get("write"))
         hub.join(reader)
 
     def leave(self) -> None:

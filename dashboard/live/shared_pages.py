@@ -6,10 +6,11 @@ alone again once it says what it shows, or does not read what it is sent.
 
 import asyncio
 from collections import deque
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from datetime import datetime
 
 import msgspec
+from websockets.frames import Frame, Opcode
 
 from dashboard import clock
 from dashboard.live.messages import Message, Show
@@ -27,6 +28,13 @@ def next_messages(reader: PageReader, now: datetime) -> list[Message]:
     parts = (frame, None if groups is None else {"groups": groups})
     texts = [msgspec.json.encode(part).decode() for part in parts if part is not None]
     return [*texts, *([] if phases is None else [phases])]
+
+
+def frame_of(message: Message) -> bytes:
+    """A message as the bytes that each socket gets."""
+    text = isinstance(message, str)
+    data = message.encode() if isinstance(message, str) else message
+    return Frame(Opcode.TEXT if text else Opcode.BINARY, data).serialize(mask=False)
 
 
 class SharedPages:
@@ -92,9 +100,10 @@ class PageGroup:
         """Send what the pages lack."""
         messages = next_messages(self.reader, now)
         self.alike = self.reader.alike()
+        frames = [frame_of(one) for one in messages] if len(self.pages) > 1 else []
         if messages:
             for page in tuple(self.pages):
-                page.put(messages)
+                page.put(messages[page.write(frames) :])
 
     def remove(self, page: "OpenPage") -> None:
         """The last one ends the group."""
@@ -107,9 +116,17 @@ class PageGroup:
 class OpenPage:
     """One page, and the messages that its socket has not sent yet."""
 
-    def __init__(self, shared: SharedPages, reader: PageReader) -> None:
+    def __init__(
+        self,
+        shared: SharedPages,
+        reader: PageReader,
+        writes: Callable[[bytes], bool] | None = None,
+    ) -> None:
+        """`writes` takes a frame for its socket, if that takes it at once."""
         self._shared = shared
         self.reader = reader  # its own, or that of its group
+        self._writes = writes
+        self._is_idle = False  # its socket has sent all, and waits for more
         self._group: PageGroup | None = None
         self._waiting = deque[Message]()
         self._wake = asyncio.Event()
@@ -123,7 +140,9 @@ class OpenPage:
             if self._group is None:
                 await self._draw()
             else:
+                self._is_idle = True
                 await self._wake.wait()
+                self._is_idle = False
                 self._wake.clear()
         return self._waiting.popleft()
 
@@ -151,13 +170,21 @@ class OpenPage:
         group.remove(self)
         self._wake.set()
 
+    def write(self, frames: Sequence[bytes]) -> int:
+        """Send these at once, without a turn of its own, as far as nothing waits before them.
+        Returns how many were sent.
+        """
+        if self._writes is None or self._waiting or not self._is_idle:
+            return 0
+        return next((i for i, frame in enumerate(frames) if not self._writes(frame)), len(frames))
+
     def put(self, messages: Sequence[Message]) -> None:
         """Send these next; too many that it does not read give way to everything as it is then."""
         if len(self._waiting) + len(messages) > MAX_WAITING and self._group is not None:
             self._waiting.clear()
             self._go_alone(self._group)
             self.reader.start_over()
-        else:
+        elif messages:
             self._waiting.extend(messages)
             self._wake.set()
 

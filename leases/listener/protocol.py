@@ -5,8 +5,8 @@ uvicorn has no settings for these limits with httptools, so this module override
 and `parser`. pyproject.toml pins uvicorn's minor version, and tests/listener/test_uvicorn_parts.py
 fails if these parts change.
 
-Private parts of uvicorn: `frames`, `read_paused`, `writable` and `keepalive_timeout`; see
-`leases.listener.protocol`.
+Private parts of uvicorn: `frames`, `read_paused`, `writable`, `close_sent`, `scope`, `run_asgi` and
+`keepalive_timeout`; see `leases.listener.protocol`.
 """
 
 import asyncio
@@ -313,6 +313,10 @@ READ_BYTES = 4 * KIB  # per read: hundreds of small frames would block the other
 MAX_PINGS, PING_SECONDS = 20, 10.0
 
 
+# An extension of ASGI: `write` takes a whole frame, which is encoded once for many sockets.
+FRAMES = "leaseboard.frames"
+
+
 class LimitedWebSocket(WebSocketsSansIOProtocol):
     """Buffers unread output for `stall_seconds`, and reads nothing meanwhile."""
 
@@ -334,6 +338,17 @@ class LimitedWebSocket(WebSocketsSansIOProtocol):
 
     def cut(self) -> None:
         self.transport.abort()
+
+    async def run_asgi(self) -> None:
+        self.scope["extensions"] = {**self.scope["extensions"], FRAMES: {"write": self.write}}
+        await super().run_asgi()
+
+    def write(self, frame: bytes) -> bool:
+        """Write it at once. Returns False, and writes nothing, where it would wait or be late."""
+        open_ = self.writable.is_set() and not (self.close_sent or self.transport.is_closing())
+        if open_:
+            self.transport.write(frame)
+        return open_
 
     def pause_writing(self) -> None:
         super().pause_writing()

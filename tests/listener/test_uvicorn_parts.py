@@ -44,10 +44,11 @@ def test_http_connections_have_the_parts_that_we_use():
 
 
 def test_sockets_have_the_parts_that_we_use():
-    assert {"frames", "read_paused", "writable", "disconnected"} <= attributes(
+    assert {"frames", "read_paused", "writable", "disconnected", "close_sent"} <= attributes(
         WebSocketsSansIOProtocol
     )
     assert inspect.isfunction(WebSocketsSansIOProtocol.handle_cont)
+    assert "self.app(self.scope, " in inspect.getsource(WebSocketsSansIOProtocol.run_asgi)
 
 
 def test_a_server_starts_with_no_socket_of_its_own_and_keeps_its_state_in_one_place():

@@ -36,9 +36,9 @@ def frames(monkeypatch) -> Iterator[list[dict]]:
     return drawn
 
 
-def opened(hub, wall: str | None = "", show: Show = TILES) -> OpenPage:
+def opened(hub, wall: str | None = "", show: Show = TILES, writes=None) -> OpenPage:
     reader = PageReader(hub, Drawings(), wall=wall)
-    page = OpenPage(hub.open_pages, reader)
+    page = OpenPage(hub.open_pages, reader, writes)
     hub.join(reader)
     page.show(show)
     return page
@@ -190,3 +190,52 @@ async def test_a_wall_that_joins_one_that_does_not_read_is_not_left_alone_with_i
     assert "html" in json.loads(await told(late, "cp-21"))
     slow.leave()
     late.leave()
+
+
+class Line:
+    """A socket's end of the line: what is written on it, while it takes any."""
+
+    def __init__(self) -> None:
+        self.is_free = True
+        self.frames: list[bytes] = []
+
+    def write(self, frame: bytes) -> bool:
+        if self.is_free:
+            self.frames.append(frame)
+        return self.is_free
+
+    def told(self, holder: str) -> bool:
+        return any(holder.encode() in frame for frame in self.frames)
+
+    async def hears(self, holder: str) -> None:
+        async with asyncio.timeout(20):
+            while not self.told(holder):
+                await asyncio.sleep(0.01)
+
+
+async def test_sockets_that_wait_get_the_same_frame_without_a_turn_each(hub):
+    lines = [Line(), Line()]
+    walls = [opened(hub, writes=line.write) for line in lines]
+    for wall in walls:
+        await whole(wall)
+    reading = [asyncio.create_task(told(wall, "cp-4")) for wall in walls]
+    await asyncio.sleep(0)
+    for number in (2, 3):
+        write(hub, seconds=number, version=str(number), holder_identity=f"cp-{number}")
+        for line in lines:
+            await line.hears(f"cp-{number}")
+    assert lines[0].frames == lines[1].frames
+    fin_and_text, size = lines[0].frames[-1][:2]
+    assert (fin_and_text, size & 128) == (0x81, 0), "a server masks nothing"
+    lines[0].is_free = False
+    write(hub, seconds=4, version="4", holder_identity="cp-4")
+    assert b"cp-4" in (await reading[0]).encode(), "it waits its turn"
+    await lines[1].hears("cp-4")
+    lines[0].is_free = True
+    write(hub, seconds=5, version="5", holder_identity="cp-5")
+    await lines[1].hears("cp-5")
+    assert "cp-5" in await told(walls[0], "cp-5"), "it had not asked for more: in order"
+    assert not lines[0].told("cp-5")
+    reading[1].cancel()
+    for wall in walls:
+        wall.leave()
