@@ -55,6 +55,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "dashboard.pages.errors.WrongMethod",
     "dashboard.parts.page_context.ClockStamp",  # after the messages, which it writes
     "axes.middleware.AxesMiddleware",  # last: it replaces the answer of a refused sign-in
 ]

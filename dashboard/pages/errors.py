@@ -1,12 +1,14 @@
 """The answers to refused and failed requests."""
 
 import sys
+from collections.abc import Callable
 
 from django.conf import settings
 from django.core.exceptions import DisallowedHost, RequestDataTooBig, TooManyFieldsSent
 from django.db import Error
 from django.db.models import F
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
+from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.views.defaults import page_not_found
@@ -123,6 +125,26 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     else:
         text = "Check the address, or go to the overview and try again from there."
     return _alone(request, NOT_READ, text, status=400)
+
+
+class WrongMethod:
+    """Middleware. Says why an address answers 405: it takes what a form sends, for example."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self._get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        answer = self._get_response(request)
+        if not isinstance(answer, HttpResponseNotAllowed) or answer.content:
+            return answer
+        allowed = answer.headers["Allow"]
+        if is_program(request):
+            made = problem(405, f"This address takes {allowed} alone.")
+        else:
+            text = "This address takes what a form sends. Go back to the page with the form."
+            made = _alone(request, "Nothing to show here", text, status=405)
+        made.headers["Allow"] = allowed
+        return made
 
 
 def _alone(request: HttpRequest, title: str, text: str, *, status: int) -> HttpResponse:

@@ -37,6 +37,16 @@ def test_a_database_that_refuses_is_named_on_a_page_of_its_own():
 
 
 @pytest.mark.usefixtures("board")
+def test_an_address_of_forms_says_so_to_whoever_opens_it(admin):
+    answer = admin.get("/c/a/leases/kube-system/kube-scheduler/kind/")
+    assert (answer.status_code, answer.headers["Allow"]) == (405, "POST")
+    assert "takes what a form sends" in answer.content.decode()
+    said = admin.get("/c/a/leases/kube-system/kube-scheduler/kind/?format=json")
+    assert (said.status_code, said.headers["Allow"]) == (405, "POST")
+    assert said.json()["detail"] == "This address takes POST alone."
+
+
+@pytest.mark.usefixtures("board")
 def test_a_defect_of_ours_is_not_blamed_on_the_database(admin, monkeypatch):
     monkeypatch.setattr(wall_links.WallLinks, "listed", None)
     admin.raise_request_exception = False
