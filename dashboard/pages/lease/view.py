@@ -5,6 +5,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.http import Http404, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
@@ -14,12 +15,15 @@ from dashboard.access.guards import ClusterRequest, viewer_required
 from dashboard.access.roles import OVERRIDE_KIND
 from dashboard.board import running_board
 from dashboard.feed import flapping_of
+from dashboard.lists import responses
 from dashboard.lists.controls import ListLinks
 from dashboard.lists.responses import REGIONS
 from dashboard.lists.url_parameters import BadFilter, passed, read_moment, write_moment
 from dashboard.pages.lease import overrides, past_terms
 from dashboard.pages.lease.fields import fact_groups, yaml_lines
+from dashboard.pages.leases import item_as_of, lease_item
 from dashboard.parts import as_of, change_sentence
+from dashboard.parts.flapping import flappers_of
 from dashboard.parts.formatting import capitalized, when
 from dashboard.parts.holdings import holdings_of, host_of
 from dashboard.parts.incident_line import incident_line
@@ -160,14 +164,21 @@ WITHOUT_HISTORY = frozenset({"facts", "yaml-panel", "renewals"})
 
 @require_safe
 @viewer_required
-def lease(request: ClusterRequest, cluster: str, namespace: str, name: str) -> HttpResponse:
-    """Head, past, renewals, changes, fields and YAML; with `?at=`, the Lease as of that instant."""
+def lease(request: ClusterRequest, cluster: str, namespace: str, name: str) -> HttpResponseBase:
+    """Head, past, renewals, changes, fields and YAML; with `?at=`, the Lease as of that instant.
+
+    As JSON it is an item of the list of Leases.
+    """
     page = LeasePage(request, cluster, ObjectName(namespace, name))
     try:
+        if responses.read_format(request) == "json":
+            return responses.json(page.item())
         if request.GET.get("at"):
             return lease_as_of(request, cluster, page.key, now=page.now)
         context = page.context()
     except (BadFilter, BadCursor) as error:
+        if request.GET.get("format") == "json":
+            return responses.json({"error": str(error)}, status=responses.BAD_REQUEST)
         said = error.said if isinstance(error, BadFilter) else str(error)
         return render(request, "leases/refused.html", page.base() | {"error": said}, status=400)
     return render(request, "leases/detail.html", context)
@@ -193,6 +204,23 @@ class LeasePage:
 
     def base(self) -> dict[str, Any]:
         return {"namespace": self.key.namespace, "name": self.key.name, "key": str(self.key)}
+
+    def item(self) -> dict[str, Any]:
+        """Raises Http404 and BadFilter."""
+        store = self.request.cluster.store
+        at = read_moment(self.request.GET.get("at", ""), "at", self.now)
+        if at is not None:
+            at = passed(at, self.now)
+            after = store.abandoned_after
+            for state in states_at(self.cluster, [self.key], at, abandoned_after=after):
+                watched = as_of.blind_at(self.cluster, at, self.now) is None
+                return item_as_of(self.cluster, state, at, watched=watched)
+        elif self.tracked is not None:
+            flapping = flappers_of(self.cluster, self.as_of).get(self.key)
+            known = responses.unless_live(self.request.cluster, self.now)
+            return lease_item(self.cluster, self.tracked, flapping) | known
+        then = "now" if at is None else "then"
+        raise Http404(f"Nothing is known of a Lease {self.key} in {self.cluster} {then}.")
 
     def context(self) -> dict[str, Any]:
         """The template's context. Raises Http404, BadFilter and BadCursor."""

@@ -29,10 +29,15 @@ PATHS = {page.name: page.path for page in every_page()}
 FOR_PAGES = {"openapi", "node_cells"}
 QUERIES = {
     "leases": ("", "&at={now}"),
+    "lease": ("", "&at={now}"),
     "timeline": ("", "&range=24h"),
     "stretch": ("&range=24h",),
 }
-BAD = {"incident": "format=nonsense", "holder": "format=json&range=much"}
+BAD = {
+    "lease": "format=json&at=much",
+    "incident": "format=nonsense",
+    "holder": "format=json&range=much",
+}
 
 
 @pytest.fixture

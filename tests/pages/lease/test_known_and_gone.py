@@ -27,6 +27,17 @@ def test_a_deleted_lease_keeps_its_page(store, operator):
     assert "last held by <code>cp-1</code>" in html
 
 
+def test_a_lease_is_an_item_of_the_list_for_programs(store, operator):
+    items = operator.get("/c/a/leases/?format=json").json()["items"]
+    (listed,) = [one for one in items if one["name"] == KEY.name]
+    assert operator.get(f"/c/a/leases/{KEY}/?format=json").json() == listed
+    then = "2026-01-01T00:00:00Z"
+    for address in (f"{KEY}/?format=json&at={then}", "no/such/?format=json"):
+        answer = operator.get(f"/c/a/leases/{address}")
+        assert answer.status_code == 404
+        assert answer.json()["detail"].startswith("Nothing is known of a Lease ")
+
+
 def test_a_lease_that_nobody_knows_is_404_in_one_sentence(store, operator):
     response = operator.get("/c/a/leases/no/such/")
     assert response.status_code == 404
