@@ -32,9 +32,9 @@ def next_messages(reader: PageReader, now: datetime) -> list[Message]:
 
 def frame_of(message: Message) -> bytes:
     """A message as the bytes that each socket gets."""
-    text = isinstance(message, str)
-    data = message.encode() if isinstance(message, str) else message
-    return Frame(Opcode.TEXT if text else Opcode.BINARY, data).serialize(mask=False)
+    if isinstance(message, str):
+        return Frame(Opcode.TEXT, message.encode()).serialize(mask=False)
+    return Frame(Opcode.BINARY, message).serialize(mask=False)
 
 
 class SharedPages:

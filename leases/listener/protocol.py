@@ -345,10 +345,10 @@ class LimitedWebSocket(WebSocketsSansIOProtocol):
 
     def write(self, frame: bytes) -> bool:
         """Write it at once. Returns False, and writes nothing, where it would wait or be late."""
-        open_ = self.writable.is_set() and not (self.close_sent or self.transport.is_closing())
-        if open_:
-            self.transport.write(frame)
-        return open_
+        if not self.writable.is_set() or self.close_sent or self.transport.is_closing():
+            return False
+        self.transport.write(frame)
+        return True
 
     def pause_writing(self) -> None:
         super().pause_writing()
