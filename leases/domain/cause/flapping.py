@@ -34,7 +34,7 @@ FACTS_FIRST, FACTS_LAST = 6, 14
 FEW = 300  # losses are one incident, however long they take: it is not over while they go on
 _CAUSES = (
     Cause.CRASH, Cause.RESTART_IN_PLACE, Cause.OOM_KILLED, Cause.UNKNOWN, Cause.PARTITION,
-    Cause.GRACEFUL_STOP, Cause.CRASH_LOOP,
+    Cause.GRACEFUL_STOP, Cause.CRASH_LOOP, Cause.STARVED,
 )  # fmt: skip
 
 

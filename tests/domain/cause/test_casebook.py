@@ -532,15 +532,17 @@ def gone(question: Question, now: datetime) -> Iterable[Fact]:
 
 
 def flapped(
-    book: Casebook, store: Store, cycles: range, answers: Answers = gone
+    book: Casebook, store: Store, cycles: range, answers: Answers = gone, late: int = -1
 ) -> dict[str, Incident]:
-    """Two holders that lose a Lease by turns every 30 s; what is told after each loss."""
+    """Two holders that lose a Lease by turns every 30 s; what is told after each loss. In the cycle
+    `late` the last renewal comes late.
+    """
     found: dict[str, Incident] = {}
     for cycle in cycles:
         begun = 30.0 * cycle
         holder, version = f"pod-{cycle % 2}", 4 * cycle
         for number in range(3):
-            renewed = begun + 2 * number
+            renewed = begun + (2 * number if (cycle, number) != (late, 2) else 10)
             event = Applied(
                 lease(holder, renewed=renewed, acquired=begun, duration=15, transitions=cycle,
                       version=version + number + 1)
@@ -548,12 +550,14 @@ def flapped(
             update = store.apply(event, after(renewed))
             for clue in update.clues if update else ():
                 book.note(clue)
-        ran_out = store.turn(after(begun + 20))
+        lost = begun + (26 if cycle == late else 20)
+        ran_out = store.turn(after(lost))
         for clue in ran_out.clues if ran_out else ():
             book.note(clue)
-        found |= {one.id: one for one in book.review(after(begun + 25))}
-        for question in book.questions(after(begun + 25)):
-            book.learn(answers(question, after(begun + 25)))
+        seen = after(lost + 3)
+        found |= {one.id: one for one in book.review(seen)}
+        for question in book.questions(seen):
+            book.learn(answers(question, seen))
     return found
 
 
@@ -570,6 +574,14 @@ def test_an_election_that_flaps_for_an_hour_is_one_incident_in_little_memory() -
     assert "was lost 120 times" in flaps.sentence
     assert len(flaps.members) == 239
     assert grown < 100 * 3072
+
+
+def test_a_loss_after_a_late_renewal_is_one_of_those_of_what_flaps() -> None:
+    book, store = Casebook("a"), Store("a")
+    found = flapped(book, store, range(12), late=9)
+    (flaps,) = [one for one in found.values() if one.ended is None and not one.part_of]
+    assert (flaps.cause, len(flaps.members)) == (Cause.FLAPPING, 23)
+    assert "no other Lease was late in these seconds" in [one.sentence for one in flaps.evidence]
 
 
 def crashed(question: Question, now: datetime) -> Iterable[Fact]:

@@ -558,6 +558,40 @@ def test_a_held_lease_that_a_form_deleted_was_deleted_by_hand(*, here: bool) -> 
         )  # fmt: skip
 
 
+BY_A_PERSON = "a person made it again, not who held it before"
+
+
+@pytest.mark.parametrize(
+    ("holder", "writer", "later", "fact"),
+    [
+        (OLD, "app", f"by {OLD}", "it was deleted though its user was well and needed it"),
+        (OLD_TOO, "app", f"by {OLD_TOO}", "somebody else who needs it made it again"),
+        (OLD, "leaseboard", "through a form", BY_A_PERSON),
+        (OLD, "kubectl-create", "by kubectl-create", BY_A_PERSON),
+    ],
+)  # fmt: skip
+def test_who_made_a_deleted_lease_again_may_be_another_than_who_held_it(
+    holder: str, writer: str, later: str, fact: str
+) -> None:
+    store = Store("c")
+    store.replace(Listed((lease(OLD),), "1"), NOON)
+    deleted = store.follow([Deleted(lease(OLD, version=2))], after(5))
+    made = store.follow(
+        [Applied(lease(holder, renewed=55, acquired=55, uid="new", created=55, version=3))],
+        after(55),
+    )
+    assert deleted is not None
+    assert made is not None
+    (gone,), (again,) = deleted.clues, made.clues
+    again = replace(again, change=replace(again.change, writer=writer))
+    (told,) = _incidents(_book([gone, again]))
+    assert told.sentence == (
+        f"default/controller was deleted at 12:00:05 while {OLD} held it, and made again 50 s "
+        f"later {later}"
+    )
+    assert told.evidence[0].sentence == fact
+
+
 def test_two_deletions_are_no_end_of_the_process_that_held_both() -> None:
     store = Store("c")
     names = [{"name": name, "namespace": f"team-{name}", "uid": name} for name in "ab"]

@@ -56,11 +56,17 @@ def starved(scene: Scene) -> Verdict | None:
     longest = max(late)
     growing = late[-1] >= 0.8 * longest or sum(late[len(late) // 2 :]) > sum(late[: len(late) // 2])
     numbers = ", ".join(f"{seconds:.1f}" for seconds in late[-6:])
+    what = f"of {scene.lease} by {scene.pod_name or 'its holder'}"
+    usual = f"every {span(episode.rhythm)} before"
     sentence = (
-        f"The renewals of {scene.lease} by {scene.pod_name or 'its holder'} came ever later "
-        f"({numbers} s, every {span(episode.rhythm)} before) until it was lost at "
+        f"The renewals {what} came ever later ({numbers} s, {usual}) until it was lost at "
         f"{clock(episode.at)}"
     )
+    if len(late) == 1:
+        sentence = (
+            f"A renewal {what} came late ({numbers} s, {usual}), and it was lost at "
+            f"{clock(episode.at)}"
+        )
     others = late_together(episode, SAME_SECONDS)
     alike = len({one.key for one in others})
     fact = seen(Source.LEASES, "no other Lease was late in these seconds")

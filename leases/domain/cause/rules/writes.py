@@ -197,8 +197,8 @@ def deleted(scene: Scene) -> Verdict | None:
         return likely(
             Cause.BY_HAND,
             f"{sentence} while {gone.change.previous_holder} held it, and made again "
-            f"{later} later by {again.change.holder}",
-            seen(Source.LEASES, "it was deleted though its user was well and needed it"),
+            f"{later} later {_by_whom(again)}",
+            seen(Source.LEASES, _who_needs_it(gone, again)),
             seen(Source.LEASES, "a deletion leaves no field manager: only an audit log has it"),
         )
     if scene.now - at < timedelta(seconds=25):
@@ -207,6 +207,22 @@ def deleted(scene: Scene) -> Verdict | None:
     if episode.kind is Kind.HEARTBEAT and _was_silent(gone, episode.rhythm):
         return possible(Cause.NODE_DOWN, f"{sentence}, after its node had fallen silent", evidence)
     return likely(Cause.DELETED, sentence, evidence)
+
+
+def _by_whom(made: Clue) -> str:
+    """A person who makes a Lease may name any holder."""
+    writer = made.change.writer or ""
+    if writer == FORM_WRITER:
+        return "through a form"
+    return f"by {writer if is_human_writer(writer) else made.change.holder}"
+
+
+def _who_needs_it(gone: Clue, made: Clue) -> str:
+    if is_human_writer(made.change.writer or ""):
+        return "a person made it again, not who held it before"
+    if made.change.holder == gone.change.previous_holder:
+        return "it was deleted though its user was well and needed it"
+    return "somebody else who needs it made it again"
 
 
 def _when(gone: Change, again: Clue | None) -> str:
