@@ -136,6 +136,9 @@ def _batches(
     if quiet:
         choice = decode_choice(receiver.choice)
         new = [row for row in new if not _is_held_back(row, choice, quiet, now)]
+    group = timedelta(seconds=receiver.group_seconds)
+    # What may still go on waits by itself: see outbox.SETTLES.
+    new = [row for row in new if row.due_at <= row.made_at + group or not _waits(row.due_at, now)]
     if not receiver.group_seconds:
         yield from ([row] for row in new if not _waits(row.due_at, now))
     elif any(not _waits(row.due_at, now) for row in new):

@@ -23,6 +23,7 @@ from leases.models import Acknowledgement, IncidentRecord, Notification, QuietTi
 
 MAX_OUTCOME = 300  # characters
 SETTLES = timedelta(seconds=130)  # the casebook settles an incident within 120 s
+LATER = timedelta(seconds=1)  # than its group: such a message is not sent with others before
 
 
 def acknowledgement_of(cluster: str, incident: str) -> Acknowledgement | None:
@@ -53,8 +54,20 @@ def acknowledge(
     return found
 
 
-def take_back(cluster: str, incident: str) -> None:
-    Acknowledgement.objects.filter(cluster=cluster, incident=incident).delete()
+def take_back(incident: Incident, *, at: datetime) -> None:
+    """Nobody takes care of it, or calls it over, any more: then its receivers hear that it goes on."""
+    mine = {"cluster": incident.cluster, "incident": incident.id}
+    with transaction.atomic():
+        was_over = Acknowledgement.objects.filter(**mine).exclude(over_at=None).exists()
+        Acknowledgement.objects.filter(**mine).delete()
+        if was_over:
+            _tell(incident, at)
+
+
+def _tell(incident: Incident, at: datetime) -> None:
+    """Queue what a person decided."""
+    queue = _Queue(incident.cluster, list(Receiver.objects.filter(enabled=True)))
+    queue.add([(incident, at)], decided=True)
 
 
 def decide_over(incident: Incident, *, who: str, at: datetime) -> None:
@@ -65,8 +78,7 @@ def decide_over(incident: Incident, *, who: str, at: datetime) -> None:
             incident=incident.id,
             defaults={"who": who, "at": at, "over_at": at},
         )
-        queue = _Queue(incident.cluster, list(Receiver.objects.filter(enabled=True)))
-        queue.add([(incident, at)], decided=True)
+        _tell(incident, at)
 
 
 class Care(msgspec.Struct, frozen=True):
@@ -278,7 +290,7 @@ class _Queue:
         """
         group = timedelta(seconds=receiver.group_seconds)
         waits = last is None and notify.may_go_on(incident)
-        return at + (max(group, SETTLES) if waits else group)
+        return at + (max(group + LATER, SETTLES) if waits else group)
 
     def _rewrite(
         self,

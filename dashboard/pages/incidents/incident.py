@@ -349,11 +349,13 @@ def acknowledge_incident(request: ClusterRequest, cluster: str, incident: str) -
     number, who, now = stored.incident.id, request.user.get_username(), clock.now()
     before, note = outbox.acknowledgement_of(cluster, number), ""
     if request.POST.get("back"):
-        outbox.take_back(cluster, number)
+        outbox.take_back(stored.incident, at=now)
         if before is not None:
             care = f"I took back that {before.who} takes care of it."
             note = "I decided that it goes on." if before.over_at else care
         told = "Nobody takes care of it now. Receivers hear of it if it worsens."
+        if before is not None and before.over_at and stored.incident.ended is None:
+            told = "It goes on. Receivers that heard that it is over hear so."
     elif request.POST.get("over") and stored.incident.ended is None:
         (known,) = as_known([stored.incident], request.cluster.as_of(now))
         outbox.decide_over(known, who=who, at=now)

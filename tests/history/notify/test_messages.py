@@ -22,7 +22,7 @@ from leases.history.deliveries import (
     forget_messages,
 )
 from leases.history.find_incidents import open_incidents
-from leases.history.outbox import acknowledge, decide_over, end
+from leases.history.outbox import acknowledge, decide_over, end, take_back
 from leases.history.write_batch import write_changes
 from leases.models import Acknowledgement, IncidentRecord, Notification, QuietTime
 from tests.support.values.changes import T0, a_change
@@ -320,6 +320,30 @@ def test_a_deleted_lease_is_told_when_it_is_known_whether_it_was_made_again():
     (told,) = send(T0 + timedelta(seconds=181))
     assert (told.stage, told.severity) == (Stage.OVER, Gravity.CRITICAL)
     assert (told.cause, told.worst_gap_seconds) == (Cause.BY_HAND, 51.0)
+
+
+@pytest.mark.parametrize("group", [3, 200])
+def test_what_may_go_on_is_not_sent_early_beside_others(group):
+    a_receiver(group_seconds=group)
+    record(incident_with(a_change(2), id="two", ended=None, settled=False))
+    deleted = T0 + 2 * SECOND
+    record(replace(OPEN, cause=Cause.DELETED, ended=T0, worst_gap_seconds=None), at=deleted)
+    assert [one.incident for one in send(T0 + group * SECOND)] == ["two"]
+    assert stages(send(deleted + max(130, group + 1) * SECOND)) == [Stage.OVER]
+
+
+def test_receivers_hear_that_what_was_called_over_goes_on():
+    a_receiver()
+    record(OPEN)
+    send()
+    for round_ in (1, 3):
+        decide_over(OPEN, who="olga", at=T0 + round_ * SECOND)
+        assert stages(send(T0 + round_ * SECOND)) == [Stage.OVER]
+        take_back(OPEN, at=T0 + (round_ + 1) * SECOND)
+        assert stages(send(T0 + (round_ + 1) * SECOND)) == [Stage.OPENED]
+    acknowledge("a", "one", who="ada", at=T0 + 5 * SECOND)
+    take_back(OPEN, at=T0 + 6 * SECOND)
+    assert send(T0 + 6 * SECOND) == [], "nobody had called it over"
 
 
 def test_a_person_decides_that_it_is_over_and_receivers_hear_so_once():

@@ -91,7 +91,7 @@ def test_with_nobody_to_tell_a_look_is_one_query(django_assert_num_queries):
     outbox.acknowledge("a", "one", who="ada", at=T0)
     task._claim(T0, set())
     assert task.care.taken["a", "one"].who == "ada"
-    outbox.take_back("a", "one")
+    outbox.take_back(OPEN, at=T0)
     task._claim(T0, set())
     assert task.care.taken == {}
 
@@ -108,7 +108,7 @@ async def test_a_cluster_hears_what_people_do_about_its_incidents(clock):
         await task._look()
         await task._look()
     assert told == ["a"] * 2
-    await sync_to_async(outbox.take_back)("a", "one")
+    await sync_to_async(outbox.take_back)(OPEN, at=T0)
     await task._look()
     assert told == ["a"] * 3
 
