@@ -55,7 +55,7 @@ def acknowledge(
 
 
 def take_back(incident: Incident, *, at: datetime) -> None:
-    """Nobody takes care of it, or calls it over, any more: then its receivers hear that it goes on."""
+    """Nobody takes care of it any more. Receivers hear that it goes on, if it was called over."""
     mine = {"cluster": incident.cluster, "incident": incident.id}
     with transaction.atomic():
         was_over = Acknowledgement.objects.filter(**mine).exclude(over_at=None).exists()

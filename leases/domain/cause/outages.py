@@ -259,6 +259,9 @@ def _is_near(one: Judged, gap: Break) -> bool:
     own = one.gap is not None and one.gap.of_all and not _goes_on(gap, one.gap)
     if gap.since == EARLIEST or (own and one.gap is not gap):
         return False
+    ended = one.episode.ended_at
+    if one.verdict.cause is Cause.API_SLOW and ended is not None and ended < gap.since:
+        return False  # it was over when the API went
     return gap.since - API_GAP <= one.at and (gap.until is None or one.at <= gap.until + API_GAP)
 
 
@@ -347,7 +350,7 @@ def _is_silenced(one: Judged, since: datetime, back: datetime) -> bool:
 
 
 def _names(there: list[Judged]) -> str:
-    return some([one.episode.key.name for one in there])
+    return some(list(dict.fromkeys(one.episode.key.name for one in there)))
 
 
 def _last_renewal(there: list[Judged], until: datetime) -> datetime | None:

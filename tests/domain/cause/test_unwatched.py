@@ -1042,6 +1042,54 @@ async def test_a_stall_is_not_blamed_for_who_died_before_or_in_it(before: float)
     assert (incident.cause, incident.leases) == (Cause.CRASH, (one.key,))
 
 
+def stalled(cluster: Cluster, board: Board, at: float) -> None:
+    """For 4 s nobody who is alive can write."""
+    board.until(at)
+    cluster.off()
+    board.until(at + 4)
+    cluster.back(board.now, takers=False)
+
+
+async def test_what_makes_others_a_little_late_loses_no_heartbeat() -> None:
+    cluster = Cluster()
+    board = watching(cluster, 60)
+    node = cluster.holders[ELECTIONS]
+    node.silent = DAY
+    for at in (70, 84, 98):
+        stalled(cluster, board, at)
+        node.next = DAY
+    board.until(300)
+    board.stop()
+    (incident,) = [one for one in board.incidents if node.key in one.leases]
+    assert incident.cause is Cause.NODE_DOWN
+
+
+async def test_what_a_slow_api_lost_and_was_over_is_none_of_the_outage_after_it() -> None:
+    cluster = Cluster()
+    board = watching(cluster, 60)
+    one = cluster.holders[2]
+    one.silent = DAY
+    for at in (60, 66, 72):
+        stalled(cluster, board, at)
+        one.next = DAY
+    board.until(80)
+    one.silent = 0.0
+    cluster.move(2, pod(2, "z7xk"), 80.5)
+    board.until(95)
+    cluster.off()
+    board.until(95.5)
+    board.cut()
+    board.until(160)
+    cluster.back(160)
+    board.connect()
+    board.until(400)
+    board.stop()
+    slow, outage = sorted(board.incidents, key=lambda told: told.began)
+    assert (slow.cause, slow.leases, slow.ended) == (Cause.API_SLOW, (one.key,), after(80.5))
+    assert (outage.cause, outage.began > after(95)) == (Cause.API_OUTAGE, True)
+    assert len(outage.leases) == ELECTIONS + NODES
+
+
 @pytest.mark.parametrize("later", [15.0, 50.0])
 async def test_who_renewed_after_a_stall_was_not_lost_in_it(later: float) -> None:
     cluster = Cluster()
