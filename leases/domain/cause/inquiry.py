@@ -24,8 +24,7 @@ ROOM = 1000  # entries before those of closed episodes are dropped
 # Causes that Pods, Nodes and Events cannot make better.
 _CLEAR = frozenset(
     {
-        Cause.API_OUTAGE, Cause.API_SLOW, Cause.BY_HAND, Cause.CLOCK_SKEW, Cause.PREFERRED_HOLDER,
-        Cause.DELETED,
+        Cause.API_OUTAGE, Cause.BY_HAND, Cause.CLOCK_SKEW, Cause.PREFERRED_HOLDER, Cause.DELETED,
     }
 )  # fmt: skip
 

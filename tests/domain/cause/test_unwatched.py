@@ -1064,6 +1064,25 @@ async def test_what_makes_others_a_little_late_loses_no_heartbeat() -> None:
     assert incident.cause is Cause.NODE_DOWN
 
 
+async def test_a_slow_api_kills_nobody_for_memory() -> None:
+    cluster = Cluster()
+    board = Board(cluster, 0.0, answers=died)
+    board.connect()
+    for at in (66, 73, 80, 87):
+        stalled(cluster, board, at)
+        if at == 73:
+            cluster.holders[0].silent = cluster.holders[0].next = DAY
+        elif at > 73:
+            cluster.holders[0].next = DAY
+    board.until(120)
+    cluster.holders[0].silent = 0.0
+    cluster.move(0, pod(0, "z7xk"), 120.5)
+    board.until(400)
+    board.stop()
+    (incident,) = [one for one in board.incidents if cluster.holders[0].key in one.leases]
+    assert (incident.cause, incident.confidence) == (Cause.OOM_KILLED, Confidence.CERTAIN)
+
+
 async def test_what_a_slow_api_lost_and_was_over_is_none_of_the_outage_after_it() -> None:
     cluster = Cluster()
     board = watching(cluster, 60)

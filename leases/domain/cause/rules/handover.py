@@ -237,15 +237,22 @@ def by_shape(scene: Scene) -> Verdict | None:
 
 
 def _same_identity(scene: Scene, loser: Contender) -> Verdict:
-    """An elector gives up before its Lease runs out: who comes back under its name began anew.
+    """Whoever comes back under its name began anew, or stood still, or was only late.
 
-    Source: k8s.io/client-go tools/leaderelection, RenewDeadline is less than LeaseDuration.
+    Source: k8s.io/client-go tools/leaderelection: an elector gives up before its Lease runs out
+    (RenewDeadline is less than LeaseDuration), and one that finds its own identity keeps
+    acquireTime and leaseTransitions (tryAcquireOrRenew).
     """
+    episode = scene.episode
     sentence = f"{loser.identity} holds {scene.lease} again since {_last(scene)}"
-    if scene.episode.kind is not Kind.ELECTION or loser.has_suffix:
-        return possible(Cause.RESTART_IN_PLACE, sentence)
-    fact = seen(Source.LEASES, "the same identity came back after the Lease had run out")
-    return likely(Cause.RESTART_IN_PLACE, sentence, fact)
+    away = (episode.last.change.at - episode.at).total_seconds()
+    # The Pods of a StatefulSet keep their names.
+    is_known = episode.kind is Kind.ELECTION and bool(loser.ordinal) and not loser.has_suffix
+    if is_known and away >= 2 * episode.rhythm:
+        fact = "the same identity came back after the Lease had run out"
+        return likely(Cause.RESTART_IN_PLACE, sentence, seen(Source.LEASES, fact))
+    fact = "the same identity came back: it was started anew, or only held up"
+    return possible(Cause.RESTART_IN_PLACE, sentence, seen(Source.LEASES, fact))
 
 
 def _released(scene: Scene) -> Verdict:
