@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
+from leases.domain.cause.clue import Silence
 from leases.domain.cause.facts import EARLIEST, Break
 from leases.domain.cause.node_groups import NO_CROWD, Crowd, hearts_of
 from leases.domain.cause.rules.api import OUTAGE, STILL_LATE, silence_of_all, still_late
@@ -109,8 +110,9 @@ def silent_together(left: list[Judged]) -> list[Group]:
 
 def _fell_silent_once(there: list[Judged]) -> bool:
     """Whether all of them were lost in one silence, and not in one of several stalls."""
-    found = {one.since for each in there if (one := silence_of_all(each.episode)) is not None}
-    return _hosts(there) > 1 and len(found) == 1
+    found = [silence_of_all(one.episode) for one in there]
+    since = {None if one is None else one.since for one in found}
+    return _hosts(there) > 1 and len(since) == 1 and None not in since
 
 
 def _hosts(there: list[Judged]) -> int:
@@ -119,12 +121,10 @@ def _hosts(there: list[Judged]) -> int:
 
 def _silent(there: list[Judged]) -> Group:
     ordered = sorted(there, key=_lost)
-    last = max(one.at for one in ordered)
-    since = _last_renewal(ordered, last) or ordered[-1].lost_at
-    seconds = ((_first_back(ordered, since) or last) - since).total_seconds()
+    quiet = _longest_known(ordered)
     sentence = (
-        f"The API server was gone for {span(seconds)} from about {clock(since)} on: nobody wrote "
-        f"any Lease{_count(ordered, NO_CROWD)}"
+        f"The API server was gone for {span(quiet.seconds)} from about {clock(quiet.since)} on: "
+        f"nobody wrote any Lease{_count(ordered, NO_CROWD)}"
     )
     facts = (
         seen(Source.LEASES, f"{counted(_hosts(ordered), 'host')} fell silent together"),
@@ -132,6 +132,14 @@ def _silent(there: list[Judged]) -> Group:
     )
     verdict = Verdict(Cause.API_OUTAGE, Confidence.POSSIBLE, sentence, facts)
     return Group(tuple(ordered), verdict)
+
+
+def _longest_known(there: list[Judged]) -> Silence:
+    """Return the silence in which all of them were lost, as long as the last change knows it."""
+    since = {one.since for each in there if (one := silence_of_all(each.episode)) is not None}
+    clues = (clue for one in there for clue in one.episode.all_clues)
+    found = (one for clue in clues for one in clue.silences if one.since in since)
+    return max(found, key=lambda one: one.until)
 
 
 def unwatched(left: list[Judged]) -> list[Group]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from datetime import datetime
 
@@ -1062,6 +1063,31 @@ async def test_what_makes_others_a_little_late_loses_no_heartbeat() -> None:
     board.stop()
     (incident,) = [one for one in board.incidents if node.key in one.leases]
     assert incident.cause is Cause.NODE_DOWN
+
+
+async def test_a_silence_is_as_long_as_nobody_wrote_and_takes_no_crash_beside_it() -> None:
+    cluster = Cluster()
+    for one in cluster.holders[:2]:
+        one.duration, one.every = 3, 1.0
+    board = Board(cluster, 0.0, answers=no_pod)
+    board.connect()
+    board.until(80)
+    crashed = cluster.holders[2]
+    crashed.silent = DAY
+    board.until(90)
+    cluster.off()
+    board.until(94)
+    cluster.back(board.now, takers=False)
+    crashed.next = DAY
+    board.until(104)
+    crashed.silent = 0.0
+    cluster.move(2, pod(2, "z7xk"), 104.5)
+    board.until(400)
+    board.stop()
+    short, crash = sorted(board.incidents, key=lambda told: told.began)
+    assert [len(short.leases), crash.leases] == [2, (crashed.key,)]
+    assert (short.cause, crash.cause) == (Cause.API_OUTAGE, Cause.CRASH)
+    assert re.match("The API server was gone for [45](\\.[0-9])? s from", short.sentence)
 
 
 async def test_a_slow_api_kills_nobody_for_memory() -> None:

@@ -146,6 +146,10 @@ def _slow_for_all(scene: Scene) -> Verdict | None:
     late_for = still_late(episode, max(one.seconds for one in others))
     if once and (over < plus(episode.lost_at, -BRIEF) or plus(over, late_for) < episode.at):
         return None
+    # Where others were in time when its renewal was due, it fell silent by itself.
+    due = plus(episode.lost_at, _next_due(episode))
+    if min(plus(one.at, -timedelta(seconds=one.seconds)) for one in others) > due:
+        return None
     first = episode.first
     if first.observed_at is None:
         return None
