@@ -141,8 +141,8 @@ async def measure_broadcast(number: int, messages: int, size: int) -> float:
             usage = Usage(process.pid)
             for _ in range(messages):
                 await socket.send(str(size))
-                await asyncio.sleep(EVERY / 3)
-            await asyncio.sleep(1)
+                await asyncio.sleep(EVERY)  # as often: open sockets cost pings as well
+            await asyncio.sleep(2)
             cpu, heard = usage.seconds, walls.messages
     finally:
         process.terminate()
