@@ -21,13 +21,13 @@ from dashboard.lists.responses import REGIONS
 from dashboard.lists.url_parameters import BadFilter, passed, read_moment, write_moment
 from dashboard.pages.lease import overrides, past_terms
 from dashboard.pages.lease.fields import fact_groups, yaml_lines
-from dashboard.pages.leases import item_as_of, lease_item
 from dashboard.parts import as_of, change_sentence
 from dashboard.parts.flapping import flappers_of
 from dashboard.parts.formatting import capitalized, when
 from dashboard.parts.holdings import holdings_of, host_of
 from dashboard.parts.incident_line import incident_line
 from dashboard.parts.lease_head import lease_view
+from dashboard.parts.lease_item import item_as_of, lease_item
 from dashboard.parts.lease_row import row_view, time_since
 from dashboard.parts.names import holder_view, shown_holder
 from dashboard.parts.page_links import LAST_HOUR, ShownTime, history_url, holder_page, lease_pages
