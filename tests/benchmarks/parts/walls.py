@@ -17,6 +17,7 @@ import urllib.error
 import urllib.request
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from websockets.asyncio.client import ClientConnection, connect
@@ -30,6 +31,7 @@ ELECTIONS = 12
 EVERY = 1.0  # seconds between two changes
 KIND = "application/merge-patch+json"
 SETTLE = 5.0
+LIKE_BROWSERS: dict[str, Any] = {"compression": None, "ping_interval": None}
 
 
 class Walls:
@@ -69,7 +71,7 @@ async def open_walls(stack: AsyncExitStack, address: str, number: int) -> Walls:
     show = {"show": {"tile": tiles}, "feed": int(feed), "jumps": 0, "drawn": drawn}
     walls = Walls()
     for _ in range(number):
-        socket = await stack.enter_async_context(connect(url, compression=None))
+        socket = await stack.enter_async_context(connect(url, **LIKE_BROWSERS))
         await socket.send(json.dumps(show))
         stack.push_async_callback(cancelled, asyncio.create_task(walls.keep(socket)))
     return walls
@@ -136,7 +138,7 @@ async def measure_broadcast(number: int, messages: int, size: int) -> float:
         async with AsyncExitStack() as stack:
             walls, url = Walls(), f"ws://127.0.0.1:{port}/"
             for _ in range(number):
-                socket = await stack.enter_async_context(connect(url, compression=None))
+                socket = await stack.enter_async_context(connect(url, **LIKE_BROWSERS))
                 stack.push_async_callback(cancelled, asyncio.create_task(walls.keep(socket)))
             usage = Usage(process.pid)
             for _ in range(messages):
