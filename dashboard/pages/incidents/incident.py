@@ -348,8 +348,9 @@ def acknowledge_incident(request: ClusterRequest, cluster: str, incident: str) -
         raise Http404(f"{cluster} has no incident {incident[:80]!r}.")
     number, who, now = stored.incident.id, request.user.get_username(), clock.now()
     before, note = outbox.acknowledgement_of(cluster, number), ""
+    (known,) = as_known([stored.incident], request.cluster.as_of(now))
     if request.POST.get("back"):
-        outbox.take_back(stored.incident, at=now)
+        outbox.take_back(known, at=now)
         if before is not None:
             care = f"I took back that {before.who} takes care of it."
             note = "I decided that it goes on." if before.over_at else care
@@ -357,7 +358,6 @@ def acknowledge_incident(request: ClusterRequest, cluster: str, incident: str) -
         if before is not None and before.over_at and stored.incident.ended is None:
             told = "It goes on. Receivers that heard that it is over hear so."
     elif request.POST.get("over") and stored.incident.ended is None:
-        (known,) = as_known([stored.incident], request.cluster.as_of(now))
         outbox.decide_over(known, who=who, at=now)
         note = "I decided that it is over."
         told = "It is over, as you decided. Receivers that heard of it hear so."
