@@ -264,18 +264,26 @@ def sweep_some(cluster: str, sweep: Sweep, same: dict[Key, str]) -> datetime:
 
 
 def _stories(reviewed: Iterable[Reviewed], known: dict[Key, Story]) -> dict[Key, Story]:
-    """Add copies of the changes that the stories lack, as far as they are stored."""
+    """Add copies of the changes that the stories lack, as far as they are stored, and leave out
+    those that belong to other incidents by now.
+    """
     missing: dict[Key, list[Name]] = {}
+    kept: dict[Key, Story] = {}
     for one in reviewed:
-        story = known[_key(one)]
+        names = [_name(one.incident, member) for member in one.incident.members]
+        mine = {name[1:] for name in names}
+        kept[_key(one)] = story = tuple(
+            (identity, change)
+            for identity, change in known[_key(one)]
+            if not mine or (change.namespace, change.name, identity) in mine
+        )
         has = {(change.namespace, change.name, identity) for identity, change in story}
-        names = (_name(one.incident, member) for member in one.incident.members)
         lacks = [name for name in names if name[1:] not in has]
         missing[_key(one)] = lacks[: max(0, MAX_STORY - len(story))]
     wanted = list(dict.fromkeys(name for lacks in missing.values() for name in lacks))
     found = {name: to_change(tuple(row)) for name, *row in _stored(wanted, COLUMNS)}
     return {
-        key: _in_order((*known[key], *((n[3], found[n]) for n in lacks if n in found)))
+        key: _in_order((*kept[key], *((n[3], found[n]) for n in lacks if n in found)))
         for key, lacks in missing.items()
     }
 

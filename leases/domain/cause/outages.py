@@ -68,7 +68,7 @@ def outages(
             silenced.remove(one)
             taken.add(one.serial)
             if one.verdict.cause in (*_API, Cause.UNWATCHED):
-                groups.append(Group((one,), did_not_come_back(one.episode, gaps[-1])))
+                groups.append(Group((one,), did_not_come_back(one.episode)))
         api = [one for one in left if one.verdict.cause in _API]
         around = [one for one in api if any(_is_near(one, gap) for gap in gaps)]
         found = {one.serial: one for one in (*silenced, *around) if one.serial not in taken}
@@ -304,10 +304,8 @@ def _off(gaps: list[Break], there: list[Judged], crowd: Crowd, early: list[Judge
             f"Lease{count}"
         )
         share = 100 * (gap.wrote or 0.0)
-        fact = (
-            f"between {between(gap.since, until)} resourceVersion moved by {share:.0f} % of the "
-            "usual writes"
-        )
+        times = between(gap.since, min(until, back or until))  # then all wrote again
+        fact = f"between {times} resourceVersion moved by {share:.0f} % of the usual writes"
         confidence = Confidence.LIKELY
     facts = [seen(Source.LEASES, fact)]
     if back is not None and last is not None:

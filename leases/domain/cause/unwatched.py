@@ -74,14 +74,14 @@ def told_alone(scene: Scene, verdict: Verdict, gap: Break) -> Verdict:
     """
     found = told(scene, verdict, gap)
     is_of_all = found.cause in (*_OF_ALL, Cause.UNWATCHED)
-    return did_not_come_back(scene.episode, gap) if is_of_all else found
+    return did_not_come_back(scene.episode) if is_of_all else found
 
 
-def did_not_come_back(episode: Episode, gap: Break) -> Verdict:
+def did_not_come_back(episode: Episode) -> Verdict:
     who = "Its holder" if episode.loser is None else episode.loser.host
     sentence = (
-        f"{who} did not come back when the API server did, at {clock(gap.until or episode.at)}; "
-        f"{episode.key} ran out at {clock(episode.at)}"
+        f"{who} did not come back when the API server did; {episode.key} ran out at "
+        f"{clock(episode.at)}"
     )
     lost = clock(episode.lost_at)
     fact = f"it renewed last at {lost}; nobody saw whether it stopped then or later"

@@ -798,7 +798,7 @@ async def test_whoever_is_not_back_long_after_the_others_is_told_alone(
     assert outage.ended is not None
     assert outage.ended < after(resumed + 13)
     assert (away.cause, away.confidence) == (Cause.UNWATCHED, Confidence.POSSIBLE)
-    assert away.sentence.startswith(f"{pod(2)} did not come back when the API server did, at ")
+    assert away.sentence.startswith(f"{pod(2)} did not come back when the API server did; ")
     assert (away.leases, away.ended) == ((one.key,), after(resumed + 47))
     told = [member for each in board.incidents for member in each.members]
     assert len(told) == len(set(told)) == len(board.losses(60))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import timedelta
+from functools import partial
 
 import msgspec
 import pytest
@@ -51,6 +52,22 @@ async def running():
 
 def causes() -> list[tuple[Cause | None, str | None]]:
     return [(one.cause, one.incident) for one in find("a", HistoryFilter(), limit=9).changes]
+
+
+async def test_a_change_that_belongs_to_another_incident_by_now_leaves_the_story(running):
+    running.record(cluster="a", changes=CHANGES)
+    running.record_incidents("a", [Reviewed(OPEN, T0)])
+    await until(lambda: causes() == [(Cause.NODE_DOWN, "one")] * 4)
+    less = incident_with(*CHANGES[:3], ended=None, settled=False)
+    other = incident_with(CHANGES[3], id="two", cause=Cause.CRASH)
+    later = T0 + timedelta(seconds=1)
+    running.record_incidents("a", [Reviewed(less, later), Reviewed(other, later)])
+    await until(lambda: {one for _, one in causes()} == {"one", "two"})
+    stories = [
+        [one.name for one in (await in_thread(partial(incident_of, "a", number))).story]
+        for number in ("one", "two")
+    ]
+    assert stories == [[one.name for one in CHANGES[:3]], [CHANGES[3].name]]
 
 
 async def test_an_incident_is_written_after_its_changes_and_marks_them(running, monkeypatch):
