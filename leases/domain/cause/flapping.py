@@ -31,6 +31,7 @@ from leases.domain.lease import ObjectName
 # The losses whose evidence is told, and how much of it: how it began, and what it is now.
 TOLD_FIRST, TOLD_LAST = 3, 12
 FACTS_FIRST, FACTS_LAST = 6, 14
+OVER_AFTER = timedelta(seconds=120)  # without a loss, as an incident settles
 FEW = 300  # losses are one incident, however long they take: it is not over while they go on
 _CAUSES = (
     Cause.CRASH, Cause.RESTART_IN_PLACE, Cause.OOM_KILLED, Cause.UNKNOWN, Cause.PARTITION,
@@ -53,13 +54,27 @@ def flapping(left: list[Judged], breaks: Iterable[Break] = ()) -> list[Group]:
             by_key[one.episode.key].append(one)
     groups = []
     for there in several(by_key, QUICK_LOSSES):
-        for chain in chains(there, LOST_SOON, _ended_at, few=FEW, blind=blind):
+        for chain in _chains(there, blind):
             watched = groupby(chain, lambda one: sum(end <= one.at for end in ends))
             spells = dropwhile(_is_seldom, (list(spell) for _, spell in watched))
             if found := list(spells):
                 losses = tuple(one for spell in found for one in spell)
                 groups.append(Group(losses, _lost_again_and_again(found, blind)))
     return groups
+
+
+def _chains(there: list[Judged], blind: Sequence[Span]) -> list[list[Judged]]:
+    """Losses soon after one another. What flaps goes on until nobody lost it for a while."""
+    found: list[list[Judged]] = []
+    for chain in chains(there, LOST_SOON, _ended_at, few=FEW, blind=blind):
+        before = found[-1] if found else []
+        pause = [(_ended_at(before[-1]), chain[0].at)] if before else []
+        waited = watched_seconds(pause, blind)
+        if len(before) >= QUICK_LOSSES and waited <= OVER_AFTER.total_seconds() and _flaps(before):
+            before += chain
+        else:
+            found.append(chain)
+    return found
 
 
 def _is_across(one: Judged, blind: Iterable[Span]) -> bool:

@@ -584,6 +584,30 @@ def test_a_loss_after_a_late_renewal_is_one_of_those_of_what_flaps() -> None:
     assert "no other Lease was late in these seconds" in [one.sentence for one in flaps.evidence]
 
 
+@pytest.mark.parametrize(("held", "together"), [(70, True), (150, False)])
+def test_what_flaps_goes_on_until_nobody_lost_it_for_two_minutes(
+    held: int, *, together: bool
+) -> None:
+    book, store = Casebook("a"), Store("a")
+    found = flapped(book, store, range(8))
+    for number, renewed in enumerate(range(240, 240 + held, 2), start=100):
+        event = Applied(
+            lease("pod-0", renewed=renewed, acquired=240, transitions=8, version=number)
+        )
+        update = store.apply(event, after(renewed))
+        for clue in update.clues if update else ():
+            book.note(clue)
+        found |= {one.id: one for one in book.review(after(renewed))}
+    ran_out = store.turn(after(240 + held + 16))
+    for clue in ran_out.clues if ran_out else ():
+        book.note(clue)
+    found |= {one.id: one for one in book.review(after(240 + held + 20))}
+    told = [one for one in found.values() if one.members and not one.part_of]
+    assert [one.cause for one in told] == [Cause.FLAPPING] + [Cause.CRASH] * (not together)
+    assert len(told[0].members) == 16 + together
+    assert (told[0].ended is None) is together
+
+
 def crashed(question: Question, now: datetime) -> Iterable[Fact]:
     """The container of whoever lost it last ended, with another code each time."""
     cycle = (now - NOON) // timedelta(seconds=30)
