@@ -140,6 +140,9 @@ class WrongMethod:
         allowed = answer.headers["Allow"]
         if is_program(request):
             made = problem(405, f"This address takes {allowed} alone.")
+        elif "GET" in allowed:
+            text = "This address shows a page and takes no form. Open it again from the overview."
+            made = _alone(request, "Nothing was changed", text, status=405)
         else:
             text = "This address takes what a form sends. Go back to the page with the form."
             made = _alone(request, "Nothing to show here", text, status=405)

@@ -44,6 +44,9 @@ def test_an_address_of_forms_says_so_to_whoever_opens_it(admin):
     said = admin.get("/c/a/leases/kube-system/kube-scheduler/kind/?format=json")
     assert (said.status_code, said.headers["Allow"]) == (405, "POST")
     assert said.json()["detail"] == "This address takes POST alone."
+    sent = admin.post("/c/a/leases/")
+    assert (sent.status_code, "GET" in sent.headers["Allow"]) == (405, True)
+    assert "takes no form" in sent.content.decode()
 
 
 @pytest.mark.usefixtures("board")
