@@ -207,20 +207,22 @@ class LeasePage:
 
     def item(self) -> dict[str, Any]:
         """Raises Http404 and BadFilter."""
-        store = self.request.cluster.store
         at = read_moment(self.request.GET.get("at", ""), "at", self.now)
         if at is not None:
-            at = passed(at, self.now)
-            after = store.abandoned_after
-            for state in states_at(self.cluster, [self.key], at, abandoned_after=after):
-                watched = as_of.blind_at(self.cluster, at, self.now) is None
-                return item_as_of(self.cluster, state, at, watched=watched)
-        elif self.tracked is not None:
-            flapping = flappers_of(self.cluster, self.as_of).get(self.key)
-            known = responses.unless_live(self.request.cluster, self.now)
-            return lease_item(self.cluster, self.tracked, flapping) | known
-        then = "now" if at is None else "then"
-        raise Http404(f"Nothing is known of a Lease {self.key} in {self.cluster} {then}.")
+            return self._item_as_of(passed(at, self.now))
+        if self.tracked is None:
+            raise Http404(f"Nothing is known of a Lease {self.key} in {self.cluster} now.")
+        flapping = flappers_of(self.cluster, self.as_of).get(self.key)
+        known = responses.unless_live(self.request.cluster, self.now)
+        return lease_item(self.cluster, self.tracked, flapping) | known
+
+    def _item_as_of(self, at: datetime) -> dict[str, Any]:
+        after = self.request.cluster.store.abandoned_after
+        state = next(iter(states_at(self.cluster, [self.key], at, abandoned_after=after)), None)
+        if state is None:
+            raise Http404(f"Nothing is known of a Lease {self.key} in {self.cluster} then.")
+        watched = as_of.blind_at(self.cluster, at, self.now) is None
+        return item_as_of(self.cluster, state, at, watched=watched)
 
     def context(self) -> dict[str, Any]:
         """The template's context. Raises Http404, BadFilter and BadCursor."""
