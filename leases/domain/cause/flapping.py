@@ -15,6 +15,7 @@ import msgspec
 
 from leases.domain.cause.clue import Clue, Episode, opens
 from leases.domain.cause.facts import Break
+from leases.domain.cause.going_on import SETTLED_AFTER
 from leases.domain.cause.scene import Group, Judged, Verdict, chains, several, some, span, surest
 from leases.domain.change import ChangeType
 from leases.domain.figures import (
@@ -31,7 +32,6 @@ from leases.domain.lease import ObjectName
 # The losses whose evidence is told, and how much of it: how it began, and what it is now.
 TOLD_FIRST, TOLD_LAST = 3, 12
 FACTS_FIRST, FACTS_LAST = 6, 14
-OVER_AFTER = timedelta(seconds=120)  # without a loss, as an incident settles
 FEW = 300  # losses are one incident, however long they take: it is not over while they go on
 _CAUSES = (
     Cause.CRASH, Cause.RESTART_IN_PLACE, Cause.OOM_KILLED, Cause.UNKNOWN, Cause.PARTITION,
@@ -64,17 +64,21 @@ def flapping(left: list[Judged], breaks: Iterable[Break] = ()) -> list[Group]:
 
 
 def _chains(there: list[Judged], blind: Sequence[Span]) -> list[list[Judged]]:
-    """Losses soon after one another. What flaps goes on until nobody lost it for a while."""
+    """Losses soon after one another. What flaps goes on until it settles."""
     found: list[list[Judged]] = []
     for chain in chains(there, LOST_SOON, _ended_at, few=FEW, blind=blind):
-        before = found[-1] if found else []
-        pause = [(_ended_at(before[-1]), chain[0].at)] if before else []
-        waited = watched_seconds(pause, blind)
-        if len(before) >= QUICK_LOSSES and waited <= OVER_AFTER.total_seconds() and _flaps(before):
-            before += chain
+        if found and _goes_on(found[-1], chain[0], blind):
+            found[-1] += chain
         else:
             found.append(chain)
     return found
+
+
+def _goes_on(before: Sequence[Judged], after: Judged, blind: Sequence[Span]) -> bool:
+    """Whether a Lease that flaps was lost again before nobody had lost it for long enough."""
+    waited = watched_seconds([(_ended_at(before[-1]), after.at)], blind)
+    is_soon = waited <= SETTLED_AFTER.total_seconds()
+    return is_soon and len(before) >= QUICK_LOSSES and _flaps(before)
 
 
 def _is_across(one: Judged, blind: Iterable[Span]) -> bool:
