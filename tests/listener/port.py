@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 import uvicorn
 
 from leases.listener.limits import KIB, Limits
-from leases.listener.protocol import LimitedProtocol, LimitedWebSocket
+from leases.listener.protocol import FRAMES, LimitedProtocol, LimitedWebSocket
 from leases.listener.server import ListeningServer, listen
 
 LIMITS = Limits(
@@ -37,6 +37,7 @@ class App:
         self.begun: list[str] = []
         self.release = asyncio.Event()
         self.ended: list[str] = []
+        self.writes: dict[str, Callable[[bytes], bool]] = {}  # frames, by the path of the socket
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] == "websocket":
@@ -62,6 +63,7 @@ class App:
     async def _socket(self, scope: Any, receive: Any, send: Any) -> None:
         await receive()
         await send({"type": "websocket.accept"})
+        self.writes[scope["path"]] = scope["extensions"][FRAMES]["write"]
         left = 200 if scope["path"] == "/burst" else 0
         try:
             while True:

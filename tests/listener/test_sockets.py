@@ -75,6 +75,20 @@ async def test_a_socket_that_does_not_read_is_cut():
         await until(lambda: port.app.ended == ["/flood"], "the app to hear of it")
 
 
+async def test_a_frame_is_written_at_once_unless_it_would_wait_or_the_socket_has_ended():
+    frame = b"\x81\x02hi"
+    async with port_with(LIMITS) as port, AsyncExitStack() as stack:
+        live = await upgraded(port, stack)
+        await until(lambda: "/live" in port.app.writes, "the app to accept")
+        assert port.app.writes["/live"](frame)
+        assert await asyncio.wait_for(live.reader.readexactly(4), 20) == frame
+        slow = await upgraded(port, stack, "/flood")
+        slow.reader._transport.pause_reading()  # type: ignore[attr-defined]
+        await until(lambda: not port.app.writes["/flood"](frame), "its buffer to be full")
+        live.writer.close()
+        await until(lambda: not port.app.writes["/live"](frame), "the socket to end")
+
+
 async def test_a_socket_that_floods_with_pings_is_cut():
     async with port_with(LIMITS) as port, AsyncExitStack() as stack:
         live = await upgraded(port, stack)

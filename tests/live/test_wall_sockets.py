@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from datetime import UTC, datetime
@@ -20,6 +21,7 @@ from dashboard.live import consumers
 from dashboard.live.consumers import own_sites_only, urlpatterns
 from dashboard.pages.wall import TICKER
 from leases.domain.lease import ObjectName
+from leases.listener.protocol import FRAMES
 from leases.models import WallLink
 from leases.wire.watch_decoding import Applied
 from tests.support.board import KEY, a_lease, board, fill  # noqa: F401
@@ -56,8 +58,8 @@ async def key(transactional_db) -> str:
     return token
 
 
-def socket(path: str) -> Socket:
-    return Socket(ROUTER, path, AnonymousUser(), [(b"host", b"testserver")])
+def socket(path: str, **more: object) -> Socket:
+    return Socket(ROUTER, path, AnonymousUser(), [(b"host", b"testserver")], **more)
 
 
 async def refused(path: str) -> tuple[int, str]:
@@ -67,8 +69,8 @@ async def refused(path: str) -> tuple[int, str]:
     return message["code"], message["reason"]
 
 
-async def open_wall(key: str, query: str = "") -> Socket:
-    one = socket(f"/c/a/live/page/?key={key}{query}")
+async def open_wall(key: str, query: str = "", **more: object) -> Socket:
+    one = socket(f"/c/a/live/page/?key={key}{query}", **more)
     await one.connect()
     return one
 
@@ -188,6 +190,44 @@ async def test_of_two_keys_page_and_socket_take_the_same(store, key):
     await shown_to(one, KEY)
     await one.leave()
     assert await refused(f"/c/a/live/page/?key={key}&key=bad") == (4403, links.UNKNOWN)
+
+
+async def test_walls_whose_server_takes_frames_get_them_until_the_right_ends(store, key, board):  # noqa: F811
+    _, other_key = await sync_to_async(links.create)(
+        name="hall", clusters=["a"], created_by="ada", now=timezone.now()
+    )
+    written: list[list[bytes]] = [[], []]
+
+    def taking(frames: list[bytes]) -> dict[str, object]:
+        return {FRAMES: {"write": lambda frame: frames.append(frame) or True}}
+
+    walls = [
+        await open_wall(one, extensions=taking(frames))
+        for one, frames in zip((key, other_key), written, strict=True)
+    ]
+    for one in walls:
+        await shown_to(one, KEY)
+    hub = board.publisher.hubs["a"]
+
+    async def hear_of(holder: str, version: str, *numbers: int) -> None:
+        lease = a_lease(version=version, holder=holder)
+        hub.publish(store.apply(Applied(lease), datetime.now(UTC)))
+        async with asyncio.timeout(20):
+            while not all(holder.encode() in b"".join(written[one]) for one in numbers):
+                await asyncio.sleep(0.01)
+
+    await hear_of("cp-9", "200", 0, 1)
+    assert written[0] == written[1]
+    await WallLink.objects.filter(name="lobby").adelete()
+    await board.rights.check()
+    message = await walls[0].receive_output()
+    assert (message["type"], message["code"]) == ("websocket.close", 4403)
+    third = await open_wall(other_key, extensions=taking(written[1]))
+    await shown_to(third, KEY)
+    await hear_of("cp-10", "201", 1)
+    assert b"cp-10" not in b"".join(written[0])
+    for one in (*walls, third):
+        await one.leave()
 
 
 async def test_of_walls_that_are_drawn_once_each_ends_by_itself(store, key, board):  # noqa: F811
