@@ -190,6 +190,37 @@ def _fetched(cursor: Any, sql: str, values: list[Any]) -> list[Row]:
     return rows
 
 
+KEYS_PER_SELECT = 200
+
+
+def joined(
+    wanted: Sequence[tuple[str, ...]],
+    columns: str,
+    table: str,
+    key: Sequence[str],
+    tail: str = "",
+    parameters: Sequence[object] = (),
+) -> Iterator[Row]:
+    """Yield these columns of the rows whose `key` is wanted, each row's after its key.
+
+    `tail`: SQL behind the comparison of the keys, with its parameters.
+    """
+    size = len(key)
+    asked = ", ".join(f"asked.column{place}" for place in range(1, size + 1))
+    same = " AND ".join(f"{name} = asked.column{place}" for place, name in enumerate(key, start=1))
+    row = f"({', '.join(['%s'] * size)})"
+    for start in range(0, len(wanted), KEYS_PER_SELECT):
+        some = wanted[start : start + KEYS_PER_SELECT]
+        # SQLite uses the whole key only in a join, and joins in this order.
+        rows = select(
+            f"SELECT {asked}, {columns} FROM (VALUES {', '.join([row] * len(some))}) AS asked "  # noqa: S608
+            f"CROSS JOIN {table} WHERE {same} {tail}",
+            [*(value for one in some for value in one), *parameters],
+        )
+        for found in rows:
+            yield (found[:size], *found[size:])
+
+
 def by_index(name: str) -> str:
     """Return the table of changes, to be read by this index."""
     hint = f" INDEXED BY {name}" if connection.vendor == "sqlite" else ""

@@ -21,6 +21,7 @@ from leases.history.database import (
     by_index,
     execute_many,
     insert,
+    joined,
     moment,
     select,
     transaction_in_turn,
@@ -31,7 +32,6 @@ from leases.models import IncidentNote
 
 # Copies of changes in one incident: 300 KB at most. The others are in History, with their cause.
 MAX_STORY = 400
-KEYS_PER_SELECT = 200
 _MARK = (
     "UPDATE leases_change SET cause = %s, incident = %s "
     "WHERE cluster = %s AND namespace = %s AND name = %s AND identity = %s"
@@ -298,28 +298,9 @@ def _name(incident: Incident, member: Member) -> Name:
 
 def _of_incidents(keys: Collection[Key], columns: str) -> Iterator[tuple[Any, ...]]:
     """Yield these columns of the incidents that are stored, each row after its key."""
-    return _joined(list(keys), columns, "leases_incident", _KEY)
+    return joined(list(keys), columns, "leases_incident", _KEY)
 
 
 def _stored(names: Sequence[Name], columns: str) -> Iterator[tuple[Any, ...]]:
     """Yield these columns of the changes that are stored, each row after its name."""
-    return _joined(names, columns, "leases_change", _NAME)
-
-
-def _joined(
-    wanted: Sequence[tuple[str, ...]], columns: str, table: str, key: tuple[str, ...]
-) -> Iterator[tuple[Any, ...]]:
-    size = len(key)
-    asked = ", ".join(f"asked.column{place}" for place in range(1, size + 1))
-    same = " AND ".join(f"{name} = asked.column{place}" for place, name in enumerate(key, start=1))
-    row = f"({', '.join(['%s'] * size)})"
-    for start in range(0, len(wanted), KEYS_PER_SELECT):
-        some = wanted[start : start + KEYS_PER_SELECT]
-        # SQLite uses the whole key only in a join, and joins in this order.
-        rows = select(
-            f"SELECT {asked}, {columns} FROM (VALUES {', '.join([row] * len(some))}) AS asked "  # noqa: S608
-            f"CROSS JOIN {table} WHERE {same}",
-            [value for one in some for value in one],
-        )
-        for found in rows:
-            yield (found[:size], *found[size:])
+    return joined(names, columns, "leases_change", _NAME)

@@ -10,18 +10,26 @@ one: the same Lease came to the same holder within it.
 from collections.abc import Callable, Container, Iterable, Sequence
 from datetime import datetime
 from functools import cache, partial
+from itertools import groupby
 from typing import Any
 
 import msgspec
 from django.db import connection
-from django.db.models import Q
 
-from leases import models
 from leases.domain.change import OF_THE_TERM, Change, ChangeType, identity
 from leases.domain.lease import ObjectName, number_of
 from leases.domain.watched_times import WatchedTime
 from leases.history import refused_rows, watched_spans
-from leases.history.database import execute_many, insert, select, to_stored, transaction_in_turn
+from leases.history.database import (
+    by_index,
+    execute_many,
+    insert,
+    joined,
+    moment,
+    select,
+    to_stored,
+    transaction_in_turn,
+)
 from leases.history.reliability import reopen
 from leases.history.rows import WRITTEN, to_values
 from leases.models import LeaseRecord, WatchRecord
@@ -92,6 +100,7 @@ _FORGET = """
     AND COALESCE(holder, '') = %s AND observed_at >= %s
     AND (inferred_since IS NULL OR inferred_since < %s) AND change IN ({})
 """
+_LEASE = ("cluster", "namespace", "name")
 _GROUPS = (tuple(OF_THE_TERM), (ChangeType.RECONFIGURED,))
 
 
@@ -104,9 +113,7 @@ def write_changes(changes: Iterable[Change]) -> None:
         (concluded if by_window else seen).append(change)
     _insert(seen)
     _forget_conclusions([change for change in seen if not change.inferred])
-    for change in concluded:
-        if not _is_recorded(change):
-            _insert([change])
+    _insert_concluded(concluded)
 
 
 def _insert(changes: Sequence[Change]) -> None:
@@ -129,30 +136,57 @@ def _group(change: Change) -> tuple[ChangeType, ...]:
     return next((group for group in _GROUPS if change.change in group), ())
 
 
-def _is_recorded(concluded: Change) -> bool:
-    """Whether a stored change within its time window is the same as this inferred one."""
-    after = Q() if concluded.inferred_since is None else Q(at__gt=concluded.inferred_since)
-    return models.ChangeRecord.objects.filter(
-        after,
-        at__lte=concluded.observed_at,
-        cluster=concluded.cluster,
-        namespace=concluded.namespace,
-        name=concluded.name,
-        uid=concluded.uid,
-        change__in=_group(concluded),
-        holder__isnull=concluded.holder is None,
-        **({} if concluded.holder is None else {"holder": to_stored(concluded.holder)}),
-    ).exists()
+def _insert_concluded(concluded: Iterable[Change]) -> None:
+    """Insert those of which no stored change within its time window is the same."""
+    for _, found_at_once in groupby(concluded, lambda one: one.observed_at):
+        changes = list(found_at_once)
+        stored = _newest_stored(changes)
+        new = []
+        for change in changes:
+            name = _name_of(change)
+            before, since = stored.get(name), change.inferred_since
+            if before is None or (since is not None and before <= since):
+                new.append(change)
+                stored[name] = change.at
+        _insert(new)
 
 
-def _forget_conclusions(seen: Iterable[Change]) -> None:
+def _newest_stored(concluded: Sequence[Change]) -> dict[tuple[Any, ...], datetime]:
+    """Return when those that are stored happened last, until these were found, by their names."""
+    until = connection.ops.adapt_datetimefield_value(concluded[0].observed_at)
+    return {
+        (*lease, uid, holder, group): moment(at)
+        for group in _GROUPS
+        for lease, uid, holder, at in joined(
+            [(one.cluster, one.namespace, one.name) for one in concluded if _group(one) == group],
+            "uid, COALESCE(holder, '') AS came, MAX(at)",
+            by_index("change_by_lease"),
+            _LEASE,
+            f"AND at <= %s AND change IN ({', '.join(['%s'] * len(group))}) "
+            "GROUP BY 1, 2, 3, uid, came",
+            (until, *group),
+        )
+    }
+
+
+def _name_of(change: Change) -> tuple[Any, ...]:
+    """Return what two changes of one time have in common if they are the same."""
+    lease = (change.cluster, change.namespace, change.name)
+    return (*lease, change.uid, to_stored(change.holder) or "", _group(change))
+
+
+def _forget_conclusions(seen: Sequence[Change]) -> None:
     """Delete what other replicas inferred about changes that we observed."""
+    leases = [(one.cluster, one.namespace, one.name) for one in seen]
+    where = joined(leases, "id", by_index("change_conclusions"), _LEASE, "AND inferred")
+    concluded = {lease for lease, _ in where}
     time = connection.ops.adapt_datetimefield_value
     for group in _GROUPS:
         windows = [
-            (change.cluster, change.namespace, change.name, change.uid,
+            (*lease, change.uid,
              to_stored(change.holder) or "", time(change.at), time(change.at), *group)
-            for change in seen if change.change in group
+            for lease, change in zip(leases, seen, strict=True)
+            if change.change in group and lease in concluded
         ]  # fmt: skip
         execute_many(_FORGET.format(", ".join(["%s"] * len(group))), windows)
 

@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from leases import models
 from leases.domain.change import Change, ChangeType
@@ -101,6 +102,16 @@ def test_an_index_finds_the_inferred_changes_of_a_lease():
         cursor.execute(f"{connection.ops.explain_query_prefix()} {forget}", values)
         plan = str(cursor.fetchall())
     assert "change_conclusions" in plan
+
+
+@pytest.mark.parametrize("account", [a_change, lambda at, **given: concluded(1, at, **given)])
+def test_changes_of_many_leases_take_few_statements(account):
+    leases = [f"lease-{number}" for number in range(400)]
+    with CaptureQueriesContext(connection) as asked:
+        write_changes([account(9, name=name) for name in leases])
+        write_changes([concluded(1, 10, name=name, resource_version="888") for name in leases])
+    assert len(kept()) == len(leases)
+    assert len(asked) < 50
 
 
 async def test_the_replica_that_is_further_on_remembers_for_both():
