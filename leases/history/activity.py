@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Container, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import islice
@@ -108,7 +108,8 @@ class _Group:
         self._changes: dict[ObjectName, tuple[BriefChange, ...]] = {}
         self._older: dict[ObjectName, array[float]] = {}  # seconds since 1970, replaced whole
         self._often: dict[ObjectName, None] = {}
-        self._order: dict[ObjectName, None] = {}  # the Lease that changed last comes last
+        # The Lease that changed last comes last. A dict looks for its first through all that left.
+        self._order = OrderedDict[ObjectName, None]()
         self._kept = 0
 
     def of(self, key: ObjectName) -> tuple[BriefChange, ...]:
@@ -145,8 +146,8 @@ class _Group:
         else:
             self._older.pop(key, None)
         self._kept += len(changes) + len(counted) - len(known) - len(older)
-        self._order.pop(key, None)
         self._order[key] = None
+        self._order.move_to_end(key)
         if len(changes) >= FEWEST:
             self._often[key] = None
         else:
