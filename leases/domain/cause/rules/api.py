@@ -132,8 +132,10 @@ def still_late(episode: Episode, seconds: float) -> timedelta:
 def _slow_for_all(scene: Scene) -> Verdict | None:
     """Several holders were late in the same seconds: what they share is the API server."""
     episode = scene.episode
-    others = late_together(episode, TOGETHER)
     elections = max((clue.elections for clue in episode.clues), default=0)
+    if sum(map(_late_elections, episode.clues)) < MANY_SHARE * elections:
+        return None  # soon found, of thousands of heartbeats
+    others = late_together(episode, TOGETHER)
     hosts = {host for one in others if (host := _host(one.holder)) is not None}
     # Heartbeats alone are late where nodes are cut off while elections go on.
     late = {one.key for one in others if one.kind is not Kind.HEARTBEAT}
@@ -165,6 +167,10 @@ def _slow_for_all(scene: Scene) -> Verdict | None:
     )
     fact = seen(Source.LEASES, f"late as well, by other holders: {some(keys)}")
     return likely(Cause.API_SLOW, sentence, fact)
+
+
+def _late_elections(clue: Clue) -> int:
+    return sum(one.kind is not Kind.HEARTBEAT for one in clue.late_around)
 
 
 def late_together(episode: Episode, before: timedelta) -> list[LateWriter]:
