@@ -25,6 +25,8 @@ from leases.wire.status import ApiError, Gone, Status, TooManyRequests, Unreacha
 from leases.wire.watch_decoding import Unreadable, WatchEvent
 
 SLICE = 0.0005  # seconds of work after which other tasks run
+# The same where much waits: whenever a task yields, other threads may take the GIL for longer.
+LONG_SLICE = 0.002
 
 
 class Slices:
@@ -34,7 +36,8 @@ class Slices:
     again so soon.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, length: float = SLICE) -> None:
+        self._length = length
         self._began = thread_time()
 
     def begin(self) -> None:
@@ -43,7 +46,7 @@ class Slices:
 
     async def end(self) -> None:
         """Yield to other tasks if this slice was long enough. Call it between two steps."""
-        if thread_time() - self._began > SLICE:
+        if thread_time() - self._began > self._length:
             await asyncio.sleep(0)
             self._began = thread_time()
 
@@ -98,6 +101,13 @@ class OpenWatch:
         if not self._delivering and arrived_bytes(self._response) == self._taken:
             self._delivered_until = now
         return now - self._delivered_until
+
+    @property
+    def has_more(self) -> bool:
+        """Whether so much has arrived that it should be read at once."""
+        if time.monotonic() < self._read_at:
+            return False
+        return arrived_bytes(self._response) > self._taken or bool(self._arriving.poll(0))
 
     async def readings(self) -> AsyncGenerator[Sequence[WatchEvent], None]:
         """Yield the events of each read until the server ends the watch. Raises ApiError."""

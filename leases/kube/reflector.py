@@ -19,9 +19,8 @@ import msgspec
 
 from leases.domain.lease import number_of
 from leases.kube.backoff import Backoff
-from leases.kube.http_session import READ_BUFFER
 from leases.kube.lease_client import LeaseClient
-from leases.kube.open_watch import OpenWatch, Slices, check_not_past
+from leases.kube.open_watch import LONG_SLICE, OpenWatch, Slices, check_not_past
 from leases.wire.status import ApiError, Forbidden, Gone, Unauthorized, Unreachable
 from leases.wire.watch_decoding import (
     Applied,
@@ -37,8 +36,8 @@ from leases.wire.watch_decoding import (
     WatchEvent,
 )
 
-PACKED = 128  # lines at a time
-REST = 0.1  # seconds between reads while we catch up: kept events go first
+PACKED = 512  # lines at a time: zlib lets other threads take the GIL, who keep it for longer
+REST = 0.1  # seconds between two looks whether there is room again
 TOO_SLOW = 1.0  # seconds that received data waits; then reading goes on without the following
 FAST = 1  # zlib's level: it packs renewals to a twentieth
 MAX_KEPT = 64 * 1024 * 1024  # bytes, compressed
@@ -57,7 +56,7 @@ class Ahead:
         self._bytes = 0  # that are kept
         self._rest_since: float | None = None  # the rest of what was read last is not followed yet
         self._came = asyncio.Event()  # something was kept, or nobody reads any more
-        self._following = self._followed = False
+        self._followed = False
         self._reading: asyncio.Task[None] | None = None
 
     def unprocessed_seconds(self) -> float:
@@ -73,9 +72,17 @@ class Ahead:
         self._reading = reading = asyncio.create_task(self._read())
         reading.add_done_callback(lambda _: self._came.set())
 
+    async def let_read(self) -> None:
+        """Let the reading go first: the server cuts whom it waits for."""
+        reading = self._reading
+        while reading is not None and not reading.done() and self._watch.has_more:
+            if self._bytes > MAX_KEPT:
+                break
+            await asyncio.sleep(0)
+
     async def follow(self) -> AsyncGenerator[Sequence[WatchEvent], None]:
         """Yield the kept lines, then new ones. Raises ApiError if the watch broke."""
-        self._following, is_open = True, True
+        is_open = True
         while is_open:
             if self._reading is not None:
                 async with contextlib.aclosing(self._follow_kept(self._reading)) as kept:
@@ -105,13 +112,14 @@ class Ahead:
     async def _follow_kept(
         self, reading: asyncio.Task[None]
     ) -> AsyncGenerator[Sequence[WatchEvent], None]:
-        slices = Slices()
+        slices = Slices(LONG_SLICE)
         await self._came.wait()
         while self._kept or not reading.done():
             while self._kept:
                 for events in self._watch.events(_unpacked(self._kept[0][1])):
                     yield events
                     await slices.end()
+                    await self.let_read()
                 self._bytes -= len(self._kept.popleft()[1])
             self._followed = True
             await asyncio.wait([reading])
@@ -125,17 +133,13 @@ class Ahead:
             lines = await anext(self._lines, None)
             if lines is None:
                 return
-            slices, read = Slices(), 0
             for first in range(0, len(lines), PACKED):
                 some = b"\n".join(lines[first : first + PACKED])
                 packed = zlib.compress(some, FAST)
                 self._kept.append((time.monotonic(), packed))
                 self._came.set()
                 self._bytes += len(packed)
-                read += len(some)
-                await slices.end()
-            if self._following and read < READ_BUFFER:  # otherwise much data waits already
-                await asyncio.sleep(REST)
+            await asyncio.sleep(0)
 
 
 def _unpacked(lines: bytes) -> list[bytes]:
@@ -273,6 +277,8 @@ class _Reflection:
                     return
                 yield msgspec.structs.replace(page, age=age)
                 await asyncio.sleep(0)  # the next page may be here already: let other tasks run
+                if self._ahead is not None:
+                    await self._ahead.let_read()
 
     async def _past(self, until: str) -> AsyncGenerator[ReflectorEvent, None]:
         """Yield the events up to a list that the cluster still has."""
