@@ -223,7 +223,6 @@ class Casebook:
         for one in judged:
             if one.episode.stays_away and not (one.stays_away or one.episode.rests):
                 self._touch(one.episode, now)  # what else may tell why
-                self._inquiries.look_again(one.episode, now)
         crowded, crowd = with_the_crowd(groups, self._crowd), self._crowd
         news = [
             one
