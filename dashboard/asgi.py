@@ -16,12 +16,12 @@ django.setup(set_prefix=False)
 
 
 # These need Django's apps.
-from dashboard.live.consumers import (  # noqa: E402
+from dashboard.live.consumers import urlpatterns  # noqa: E402
+from dashboard.live.socket_guards import (  # noqa: E402
     closed_without_database,
     own_sites_only,
     signed_in,
     signed_in_by_proxy,
-    urlpatterns,
 )
 from dashboard.log_lines import redact_loggers  # noqa: E402
 from dashboard.serving.request_threads import OneThreadPages  # noqa: E402

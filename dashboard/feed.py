@@ -20,7 +20,7 @@ from dashboard import clock
 from dashboard.watched_cluster import NodeBook
 from leases.domain.cause.node_groups import OF_A_CROWD
 from leases.domain.change import Change, ChangeType, identity
-from leases.domain.figures import Flapping, flapping
+from leases.domain.flapping import Flapping, flapping
 from leases.domain.incident import Cause, Incident, Unlisted
 from leases.domain.lease import ObjectName
 from leases.history.activity import Activity

@@ -5,13 +5,12 @@ from typing import Any, cast
 from django.http import HttpRequest, HttpResponseBase
 from django.views.decorators.http import require_safe
 
+from dashboard.access import security_log as stored_log
 from dashboard.access.guards import ClusterRequest, right_required
 from dashboard.access.roles import READ_SECURITY_LOG
-from dashboard.access.security_log import OK, SecurityEvent
+from dashboard.access.security_log import OK, SecurityEvent, SecurityFilter
 from dashboard.lists.declaration import Trail
 from dashboard.lists.url_parameters import OF_A_TRAIL, Parameter, UrlState, one_of
-from leases.history import security_records
-from leases.history.security_records import SecurityFilter
 from leases.models import SecurityRecord
 
 EVENTS = {
@@ -61,13 +60,13 @@ class SecurityLog(Trail[SecurityList, SecurityRecord]):
     name = "security_log"
     reads = SecurityList
     templates = ("security_log/index.html", "security_log/_rows.html")
-    fields = security_records.FIELDS
+    fields = stored_log.FIELDS
     permission = READ_SECURITY_LOG
     file = "security"
-    stored = security_records
+    stored = stored_log
 
     def line(self, row: SecurityRecord) -> dict[str, Any]:
-        row = security_records.readable(row)
+        row = stored_log.readable(row)
         event = EVENTS.get(row.event, row.event)  # type: ignore[call-overload]
         # Which symbol and colour an outcome has.
         return {"row": row, "event": event, "phase": "held" if row.outcome == OK else "expired"}

@@ -25,7 +25,8 @@ from dashboard.parts.incident_line import care_words, incident_line, said_cause
 from dashboard.parts.key_figures import of_kind
 from dashboard.parts.lease_row import lease_url, short_name
 from leases.domain.change import Change
-from leases.domain.figures import FLAPPING_SEVERITY, RULES, SEVERITY, Flapping, needs_attention
+from leases.domain.figures import FLAPPING_SEVERITY, SEVERITY, needs_attention
+from leases.domain.flapping import RULES, Flapping
 from leases.domain.incident import Cause, Incident
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName

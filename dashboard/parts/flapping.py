@@ -7,7 +7,7 @@ import msgspec
 from dashboard.board import running_board
 from dashboard.feed import Flappers
 from dashboard.parts.formatting import age, clock, counted, span_of
-from leases.domain.figures import Flapping
+from leases.domain.flapping import Flapping
 from leases.domain.kind import Kind
 
 

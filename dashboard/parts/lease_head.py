@@ -20,7 +20,7 @@ from dashboard.parts.lease_row import (
 from dashboard.parts.names import HolderView, holder_in_path, holder_view
 from dashboard.parts.page_links import LAST_HOUR, history_url, holder_url, timeline_url
 from leases.domain.election import STRETCH, Forecast, Outlook, end_of_term, forecast
-from leases.domain.figures import Flapping
+from leases.domain.flapping import Flapping
 from leases.domain.kind import NODE_LEASES, Kind
 from leases.domain.phase import Phase, explain
 from leases.history.activity import WatchedLately

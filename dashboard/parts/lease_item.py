@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from leases.domain.figures import Flapping
+from leases.domain.flapping import Flapping
 from leases.history.states_as_of import State
 from leases.tracking.tracked_lease import Tracked
 from leases.wire.microtime import format_microtime, microtime_or_none

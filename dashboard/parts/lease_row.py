@@ -15,7 +15,8 @@ from dashboard.charts.bars import Sparkline, sparkline
 from dashboard.parts.flapping import FlapView, flap_view
 from dashboard.parts.formatting import Elapsed, age, elapsed, rough, seconds, thousands, when
 from dashboard.parts.names import HolderView, ShownName, cut_name, holder_view, shown_name
-from leases.domain.figures import FLAPPING_SEVERITY, TROUBLE, Flapping, Held, Span, severity
+from leases.domain.figures import FLAPPING_SEVERITY, TROUBLE, Held, Span, severity
+from leases.domain.flapping import Flapping
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.phase import Clause, Explanation, Phase, late_after

@@ -23,15 +23,13 @@ from leases import models
 from leases.domain.change import Change, ChangeType
 from leases.domain.figures import (
     DEFAULT_ABANDONED_AFTER,
-    FEWEST,
-    RULES,
-    BriefChange,
     Held,
     Span,
     held,
     is_watched,
     unheld_seconds,
 )
+from leases.domain.flapping import FEWEST, RULES, BriefChange
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.steady_clock import EARLIEST, LATEST, Jump, moved, plus

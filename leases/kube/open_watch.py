@@ -20,7 +20,7 @@ from leases.kube.http_session import (
     socket_of,
     unreachable,
 )
-from leases.wire.lines import LineCutter, LineLengthError, Reader
+from leases.wire.renewal_lines import LineCutter, LineLengthError, Reader
 from leases.wire.status import ApiError, Gone, Status, TooManyRequests, Unreachable
 from leases.wire.watch_decoding import Unreadable, WatchEvent
 

@@ -35,7 +35,7 @@ class Row(Alarm, kw_only=True, gc=False):
     changed_at: datetime  # when its newest change happened
     remembered: bool = False  # read from the checkpoint, and not observed since
     listing: int = 0  # the number of the last list that had it
-    # Of its plain renewals, see leases.wire.lines; 0 before the first
+    # Of its plain renewals, see leases.wire.renewal_lines; 0 before the first
     fingerprint: int = 0
     outlook: RenewalOutlook = UNKNOWN
 

@@ -21,11 +21,11 @@ from leases.domain.watched_times import Connection, ConnectionState, MissedTime,
 from leases.tracking.counters import Counters
 from leases.tracking.deadlines import DeadlineGate, TimerErrors, claimed_at
 from leases.tracking.kind_overrides import NO_MARKS, Kinds, Marks
-from leases.tracking.missed_times import STOOD_STILL, MissedTimes
 from leases.tracking.shared_timer import MAX_WAIT, DeadlineTimer, SharedTimer
 from leases.tracking.skipped_writes import SkippedLog
 from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Sink, Tracked, Update
+from leases.tracking.unwatched_writes import STOOD_STILL, MissedTimes
 from leases.wire.watch_decoding import (
     Applied,
     Arrived,

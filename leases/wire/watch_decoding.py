@@ -39,7 +39,7 @@ class Applied(msgspec.Struct, frozen=True, gc=False):
     """ADDED or MODIFIED: the Lease as it is now.
 
     `fingerprint` is one number for all renewals that change nothing else, or 0: see
-    leases.wire.lines. `line` is the undecoded event, for its managedFields.
+    leases.wire.renewal_lines. `line` is the undecoded event, for its managedFields.
     """
 
     lease: Lease

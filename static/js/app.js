@@ -11,7 +11,7 @@ import "leaseboard/unsent";
 import { keepZone } from "leaseboard/exact_times";
 import { scan } from "leaseboard/clock";
 import { startLive } from "leaseboard/live";
-import { showConnection } from "leaseboard/connection";
+import { showConnection } from "leaseboard/live_pill";
 import { startPause } from "leaseboard/feed";
 import { afterDrawing } from "leaseboard/shared_regions";
 

@@ -3,7 +3,7 @@ import "leaseboard/exact_times";
 import { moment } from "leaseboard/age";
 import { correct, freeze, now, scan } from "leaseboard/clock";
 import { loosen, tighten } from "leaseboard/cut_names";
-import { PATIENCE } from "leaseboard/connection";
+import { PATIENCE } from "leaseboard/live_pill";
 import { startLive } from "leaseboard/live";
 import { showProblem } from "leaseboard/problem";
 import { afterDrawing } from "leaseboard/shared_regions";

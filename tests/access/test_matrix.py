@@ -21,8 +21,8 @@ from django.utils import timezone
 
 from dashboard.access import api_tokens, links, screens
 from dashboard.access.api_tokens import PROBES
-from dashboard.live.consumers import own_sites_only
 from dashboard.live.consumers import urlpatterns as sockets
+from dashboard.live.socket_guards import own_sites_only
 from leases.models import Edit, KindOverride, WallLink
 from tests.support.board import a_lease, browser_of, fill, member
 from tests.support.communicator import Socket

@@ -43,7 +43,8 @@ from dashboard.parts.time_range import TimeRange
 from leases.domain.cause.facts import NodeFact, PodFact, Question, RefusedSource
 from leases.domain.change import Change, ChangeType
 from leases.domain.election import Candidate, CandidateSpec
-from leases.domain.figures import DEFAULT_ABANDONED_AFTER, Flapping, Totals, statistics, totals_in
+from leases.domain.figures import DEFAULT_ABANDONED_AFTER, Totals, statistics, totals_in
+from leases.domain.flapping import Flapping
 from leases.domain.incident import Cause, Confidence, Evidence, Incident, Source
 from leases.domain.kind import Kind
 from leases.domain.lease import Lease, LeaseSpec, ObjectMeta, ObjectName

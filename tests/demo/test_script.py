@@ -7,7 +7,7 @@ from itertools import islice
 
 from leases.demo.names import ELECTIONS, NODES
 from leases.demo.run import FLAPPING, OPENING, Act, Cue, script
-from leases.domain.figures import RULES
+from leases.domain.flapping import RULES
 from leases.domain.kind import Kind
 
 ELECTION_NAMES = {one.name for one in ELECTIONS}

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from dashboard.config import load
-from dashboard.management.receiver_diagnosis import COMPONENTS as COMPONENTS_OF
+from dashboard.management.commands.doctor import COMPONENTS as COMPONENTS_OF
 from leases.domain.notify import Sort
 from tests.deploy.operator_schemas import VALIDATORS, operator_faults
 from tests.deploy.schemas import VERSIONS, faults

@@ -12,10 +12,11 @@ from channels.routing import URLRouter
 
 from dashboard.feed import KEPT_CHANGES, PROCESS
 from dashboard.live import fleet
-from dashboard.live.consumers import own_sites_only, urlpatterns
+from dashboard.live.consumers import urlpatterns
 from dashboard.live.fleet import FleetHub, FleetReader, NewsReader
 from dashboard.live.messages import Show
 from dashboard.live.publisher import Publisher
+from dashboard.live.socket_guards import own_sites_only
 from leases.domain.steady_clock import Jump
 from leases.domain.watched_times import Connection, ConnectionState
 from leases.tracking.store import Store

@@ -8,7 +8,7 @@ import pytest
 from django.db import OperationalError
 from websockets.asyncio.client import connect
 
-from dashboard.live.consumers import (
+from dashboard.live.socket_guards import (
     NO_DATABASE,
     OTHER_SITE,
     UNKNOWN_HOST,

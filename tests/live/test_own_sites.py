@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.db import OperationalError
 
-from dashboard.live.consumers import (
+from dashboard.live.socket_guards import (
     NO_DATABASE,
     OTHER_SITE,
     UNKNOWN_HOST,

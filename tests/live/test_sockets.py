@@ -15,7 +15,8 @@ from django.utils import timezone
 
 from dashboard.access import links
 from dashboard.live import publisher
-from dashboard.live.consumers import own_sites_only, urlpatterns
+from dashboard.live.consumers import urlpatterns
+from dashboard.live.socket_guards import own_sites_only
 from leases.domain.lease import ObjectName
 from leases.domain.steady_clock import Jump
 from leases.wire.watch_decoding import Applied

@@ -18,7 +18,8 @@ from django.utils import timezone
 from dashboard.access import links
 from dashboard.access.known_rights import WallRight
 from dashboard.live import consumers
-from dashboard.live.consumers import own_sites_only, urlpatterns
+from dashboard.live.consumers import urlpatterns
+from dashboard.live.socket_guards import own_sites_only
 from dashboard.pages.wall import TICKER
 from leases.domain.lease import ObjectName
 from leases.listener.protocol import FRAMES

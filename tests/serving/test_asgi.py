@@ -9,7 +9,7 @@ from django.conf import settings
 from django.db import OperationalError
 from django.test import Client
 
-from dashboard.live.consumers import NO_DATABASE, UNKNOWN_HOST
+from dashboard.live.socket_guards import NO_DATABASE, UNKNOWN_HOST
 from dashboard.serving.runtime import lifespan
 from tests.support.board import member
 
@@ -59,7 +59,7 @@ async def test_a_socket_whose_user_cannot_be_loaded_tries_again(monkeypatch) -> 
     def refusing(_session: object) -> None:
         raise OperationalError("no route")
 
-    monkeypatch.setattr("dashboard.live.consumers.user_of", refusing)
+    monkeypatch.setattr("dashboard.live.socket_guards.user_of", refusing)
     said = await first_word(socket(await signed_in()))
     assert (said["code"], said["reason"]) == (1011, NO_DATABASE)
 

@@ -14,7 +14,7 @@ from leases.tracking import cluster_state, lease_index, observation
 from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Update
 from leases.tracking.tracker import Tracker
-from leases.wire.lines import Reader
+from leases.wire.renewal_lines import Reader
 from leases.wire.watch_decoding import (
     Applied,
     Arrived,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from leases.wire.lines import LineCutter, LineLengthError
+from leases.wire.renewal_lines import LineCutter, LineLengthError
 
 STREAM = '{"a":1}\n{"holder":"knoten-ä-☸"}\n\n{"c":3}\n'.encode()
 LINES = [b'{"a":1}', '{"holder":"knoten-ä-☸"}'.encode(), b'{"c":3}']

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leases.domain.lease import Lease
-from leases.wire.lines import Reader
 from leases.wire.microtime import format_microtime
+from leases.wire.renewal_lines import Reader
 from leases.wire.status import Gone
 from leases.wire.watch_decoding import Applied, Renewed, read_event
 from tests.support.values.leases import NOON

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from leases.domain.lease import ObjectName
-from leases.wire.lines import Reader
+from leases.wire.renewal_lines import Reader
 from leases.wire.status import Unreachable
 from leases.wire.watch_decoding import (
     Applied,

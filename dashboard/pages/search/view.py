@@ -21,21 +21,19 @@ from dashboard.lists.declaration import FoundRows, List
 from dashboard.lists.responses import unless_live
 from dashboard.lists.url_parameters import LIMIT, PAGE, ListFilter, Parameter, is_true
 from dashboard.pages.search.found import (
-    SHOWN,
-    ClusterSearch,
-    FoundLine,
-    SearchedText,
-    incident_found,
-)
-from dashboard.pages.search.names import BEGINS, BEGINS_WORD, BESIDE, EXACT, INSIDE, names_of
-from dashboard.pages.search.places import (
     ACTIONS,
     OF_BOARD,
     OF_CLUSTER,
     OF_LEASE,
     OF_THIS_CLUSTER,
+    SHOWN,
+    ClusterSearch,
+    FoundLine,
     Place,
+    SearchedText,
+    incident_found,
 )
+from dashboard.pages.search.names import BEGINS, BEGINS_WORD, BESIDE, EXACT, INSIDE, names_of
 from dashboard.parts.formatting import when
 from dashboard.parts.page_links import all_clusters_url
 from dashboard.parts.saved_view import says, views_called

@@ -18,14 +18,8 @@ from leases.domain.cause.facts import Break
 from leases.domain.cause.going_on import SETTLED_AFTER
 from leases.domain.cause.scene import Group, Judged, Verdict, chains, several, some, span, surest
 from leases.domain.change import ChangeType
-from leases.domain.figures import (
-    LOST_SOON,
-    QUICK_LOSSES,
-    BriefChange,
-    Span,
-    flapped,
-    watched_seconds,
-)
+from leases.domain.figures import Span, watched_seconds
+from leases.domain.flapping import LOST_SOON, QUICK_LOSSES, BriefChange, flapped
 from leases.domain.incident import Cause, Confidence
 from leases.domain.lease import ObjectName
 

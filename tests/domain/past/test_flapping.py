@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leases.domain.figures import FEWEST, RULES, BriefChange, flapped, flapping
+from leases.domain.flapping import FEWEST, RULES, BriefChange, flapped, flapping
 from leases.domain.kind import Kind
 from tests.support.values.leases import after
 from tests.support.values.story import change_at

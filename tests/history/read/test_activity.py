@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from leases.domain.change import HOLDER_CHANGES, ChangeType
-from leases.domain.figures import BriefChange
+from leases.domain.flapping import BriefChange
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.steady_clock import Jump

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from leases.domain.change import ChangeType
-from leases.domain.figures import FEWEST, BriefChange
+from leases.domain.flapping import FEWEST, BriefChange
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.steady_clock import Jump

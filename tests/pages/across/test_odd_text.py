@@ -23,7 +23,8 @@ from django.http import QueryDict
 from django.test import AsyncClient
 
 from dashboard.access.kept_secrets import digest_of, seal
-from dashboard.live.consumers import own_sites_only, urlpatterns
+from dashboard.live.consumers import urlpatterns
+from dashboard.live.socket_guards import own_sites_only
 from dashboard.pages.api import openapi
 from leases import models
 from leases.actions.delete_many import pack

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from dashboard.parts.attention import attention
 from leases.domain.change import Change, ChangeType
-from leases.domain.figures import Flapping
+from leases.domain.flapping import Flapping
 from leases.domain.incident import Cause, Standing
 from leases.domain.kind import Kind
 from leases.domain.phase import Phase

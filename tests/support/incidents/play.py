@@ -12,7 +12,7 @@ from leases.domain.lease import Lease, ObjectName
 from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Update
 from leases.tracking.tracker import Tracker
-from leases.wire.lines import Reader
+from leases.wire.renewal_lines import Reader
 from leases.wire.watch_decoding import (
     Applied,
     Arrived,

@@ -12,7 +12,7 @@ from leases.domain.change import Change
 from leases.domain.lease import Lease
 from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Update
-from leases.wire.lines import Reader
+from leases.wire.renewal_lines import Reader
 from leases.wire.watch_decoding import Applied, Bookmark, Listed, WatchEvent
 
 STREAMS = Path(__file__).parents[2] / "conformance" / "streams"
