@@ -29,7 +29,7 @@ from dashboard.watched_cluster import WatchedCluster
 from leases.actions.audit import AlreadySent, sent_before
 from leases.actions.write_lease import MAX_RETRIES, DryRun, Moved, dry_run, write_lease
 from leases.domain.change import Observation
-from leases.domain.edit import Kept, term_of
+from leases.domain.edit import Kept, is_of_another_lease, term_of
 from leases.domain.lease import Lease, ObjectName
 from leases.domain.phase import Phase, phase_of
 from leases.models import Edit
@@ -346,6 +346,7 @@ class LeaseActionPage(ActionPage[F]):
         found = await sync_to_async(form.collisions)(moved.current, moved.lease)
         conflict = {
             "collisions": found,
+            "another_lease": is_of_another_lease(form.term, moved.lease),
             "another_term": term_of(moved.lease) != form.term,
             "writers": writers_of(found, moved.current),
         }

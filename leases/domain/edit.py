@@ -277,7 +277,17 @@ def not_taken(patch: dict[str, Any], after: dict[str, Any]) -> tuple[Kept, ...]:
 
 
 def term_of(lease: Lease) -> str:
-    """Return a digest that identifies the current term; renewals do not change it."""
+    """Return digests that identify the Lease and its term; renewals do not change them."""
     spec = lease.spec
     parts = (lease.uid, lease.holder, spec.acquire_time, spec.lease_transitions or 0)
-    return hashlib.sha256(msgspec.json.encode(parts)).hexdigest()
+    return f"{_digest(lease.uid)}-{_digest(parts)}"
+
+
+def is_of_another_lease(term: str, lease: Lease) -> bool:
+    """Whether this was the term of a Lease of the same name that was deleted since."""
+    of, dash, _ = term.partition("-")
+    return bool(dash) and of != _digest(lease.uid)
+
+
+def _digest(value: object) -> str:
+    return hashlib.sha256(msgspec.json.encode(value)).hexdigest()[:31]

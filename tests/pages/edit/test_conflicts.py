@@ -123,6 +123,19 @@ async def test_a_holder_that_moved_back_and_forth_is_another_term(cluster, admin
     assert (await cluster.client.get(KEY)).spec.lease_duration_seconds == 15
 
 
+async def test_a_lease_that_was_made_again_is_not_called_another_holders(cluster, admin):
+    data = await typed(cluster, duration_seconds="30")
+    await cluster.client.patch(KEY, {"metadata": {"finalizers": None}})
+    await cluster.client.delete(KEY)
+    meta = {"namespace": KEY.namespace, "name": KEY.name}
+    await cluster.client.create({"metadata": meta, "spec": {"holderIdentity": "cp-1"}})
+    answer = await admin.post(PATH, data | {"confirm": "yes"})
+    assert answer.status_code == 409
+    text = answer.content.decode()
+    assert "The Lease was deleted and made again while you were editing" in text
+    assert '<b class="strong">cp-1</b>' in text
+
+
 async def test_typed_text_survives_a_conflict(cluster, admin):
     data = await typed(cluster, holder_identity="cp-2", reason="the disk of cp-1 is full")
     await cluster.client.patch(KEY, {"spec": {"holderIdentity": "cp-9", "leaseTransitions": 1}})
