@@ -126,12 +126,12 @@ def nobody_watched(gap: Break, scene: Scene) -> Verdict:
     )
     evidence = seen(Source.LEASES, f"{fact}, noticed at {clock(last.observed_at)}")
     lost = scene.episode.first.change
-    if gap.since == EARLIEST or not is_lost_later(scene.episode, gap):
+    if not is_lost_later(scene.episode, gap):
         return possible(Cause.UNWATCHED, f"{happened(gap, now, scene.episode)}: {lease}", evidence)
     then = "ran out" if lost.change is ChangeType.EXPIRED else f"went to {lost.holder}"
+    silent = f"{lost.previous_holder or lost.holder} fell silent"
     sentence = (
-        f"{lost.previous_holder or lost.holder} fell silent between "
-        f"{between(gap.since, gap.until or now)}, while nobody watched; {lease} {then} at "
+        f"{silent} {_within(gap.since, gap.until or now)}, while nobody watched; {lease} {then} at "
         f"{clock(lost.at)}"
     )
     return possible(Cause.UNWATCHED, sentence, evidence)
@@ -148,9 +148,13 @@ def happened(gap: Break, now: datetime, *episodes: Episode) -> str:
     until = gap.until or now
     seen_last = (when(one)[0] if one.first.change.inferred else gap.since for one in episodes)
     since = max(gap.since, min(seen_last, default=gap.since))
+    return f"Happened {_within(since, until)}, while nobody watched"
+
+
+def _within(since: datetime, until: datetime) -> str:
     if since == EARLIEST:
-        return f"Happened before {clock(until)}, while nobody watched"
-    return f"Happened between {between(since, until)}, while nobody watched"
+        return f"before {clock(until)}"
+    return f"between {between(since, until)}"
 
 
 def nobody_took_it(sentence: str, at: datetime) -> str:

@@ -805,6 +805,22 @@ async def test_whoever_is_not_back_long_after_the_others_is_told_alone(
     assert len(told) == len(set(told)) == len(board.losses(60))
 
 
+async def test_what_runs_out_soon_after_the_first_start_fell_silent_before_it() -> None:
+    cluster = Cluster()
+    one = cluster.holders[2]
+    one.silent = DAY
+    cluster.run(10)
+    board = Board(cluster, 10)
+    board.connect()
+    board.until(60)
+    (told,) = board.incidents
+    (lost,) = board.losses(0)
+    silent = f"{pod(2)} fell silent before {after(10):%H:%M:%S}, while nobody watched"
+    assert told.cause is Cause.UNWATCHED
+    assert told.sentence == f"{silent}; {one.key} ran out at {lost.at:%H:%M:%S}"
+    board.stop()
+
+
 def not_ready(question: Question, now: datetime) -> list[NodeFact]:
     """A controller calls a Node so because its heartbeats are missing."""
     if question.source is not Source.NODES:
