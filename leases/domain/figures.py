@@ -492,5 +492,10 @@ def span_seconds(spans: Iterable[Span]) -> float:
 
 
 def watched_seconds(spans: Sequence[Span], blind: Sequence[Span]) -> float:
-    """Return the seconds of the spans in which somebody watched."""
-    return span_seconds(spans) - sum(span_seconds(_clipped(blind, span)) for span in spans)
+    """Return the seconds of the spans in which somebody watched. A process that stood still lost
+    its watch as well: the times of `blind` may overlap.
+    """
+    if not blind:
+        return span_seconds(spans)
+    ordered = sorted(blind)
+    return span_seconds(part for span in spans for part in without(span, ordered))

@@ -110,6 +110,20 @@ async def test_a_change_of_holder_counts_where_it_was_seen(watched: Watched) -> 
     assert changed() == 2
 
 
+async def test_a_process_that_stood_still_and_lost_its_watch_lost_the_time_once(
+    watched: Watched,
+) -> None:
+    watched.live(lease("a"))
+    release(watched, 5, 2)
+    watched.at(8)
+    watched.now = after(69)
+    watched.tracker.stood_still(after(8))
+    watched.at(69, Disconnected("cut"))
+    watched.at(70, Connected())
+    acquire(watched, 73, 3)
+    assert unheld(watched) == pytest.approx((5 - 5) + (73 - 70), abs=0.01)
+
+
 def delete(watched: Watched, seconds: float, name: str, version: int) -> None:
     known = watched.store.get(ObjectName(KEY.namespace, name))
     assert known is not None
