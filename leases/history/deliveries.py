@@ -12,6 +12,7 @@ import msgspec
 from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q
 
+from leases.domain.cause.going_on import so_far
 from leases.domain.lease import ObjectName
 from leases.domain.notify import Choice, Message, Quiet, Sort, Stage, is_quiet, message_id
 from leases.history.database import take_turn
@@ -22,7 +23,8 @@ from leases.history.outbox import (
     quiet_times,
     stored_message,
 )
-from leases.history.rows import to_incident
+from leases.history.rows import as_text, to_incident
+from leases.history.watched_spans import blind_between
 from leases.models import Acknowledgement, IncidentRecord, Notification, Receiver
 
 CLAIM = timedelta(seconds=60)  # longer than any attempt may take
@@ -95,6 +97,8 @@ def _claim_next(
     if not batches:
         return None
     chosen = min(batches, key=lambda batch: (batch[0].attempts, batch[0].pk))
+    for row in chosen:
+        _tell_as_of(now, row)
     messages = tuple(filter(None, map(stored_message, chosen)))
     if len(messages) < len(chosen):
         bad = [row.pk for row in chosen if stored_message(row) is None]
@@ -121,6 +125,21 @@ def _claim_next(
         messages=messages,
         attempt=chosen[0].attempts + 1,
     )
+
+
+def _tell_as_of(now: datetime, row: Notification) -> None:
+    """Until a message is tried, a time without a holder that goes on grows."""
+    message = stored_message(row) if row.attempts == 0 and row.stage != Stage.TEST else None
+    if message is None or message.ended is not None:
+        return
+    records = IncidentRecord.objects.filter(cluster=row.cluster, incident=row.incident)
+    record = records.exclude(unheld_since=None).defer("story", "members", "evidence").first()
+    if record is None or record.unheld_since is None:
+        return
+    blind = blind_between(row.cluster, since=record.unheld_since, until=now, now=now)
+    gap = so_far(to_incident(record), now, blind).worst_gap_seconds
+    row.content = as_text(msgspec.structs.replace(message, worst_gap_seconds=gap))
+    row.save(update_fields=["content"])
 
 
 def _batches(

@@ -24,7 +24,7 @@ from leases.history.deliveries import (
 from leases.history.find_incidents import open_incidents
 from leases.history.outbox import acknowledge, decide_over, end, take_back
 from leases.history.write_batch import write_changes
-from leases.models import Acknowledgement, IncidentRecord, Notification, QuietTime
+from leases.models import Acknowledgement, IncidentRecord, Notification, QuietTime, WatchSpan
 from tests.support.values.changes import T0, a_change
 from tests.support.values.incident_rows import incident_with
 from tests.support.values.receivers import a_receiver, record
@@ -34,7 +34,7 @@ pytestmark = pytest.mark.django_db
 CHANGE = a_change(1)
 OPEN = incident_with(CHANGE, ended=None, settled=False)
 OVER = replace(OPEN, ended=T0 + timedelta(seconds=41), settled=True)
-SECOND = timedelta(seconds=1)
+SECOND, HOUR = timedelta(seconds=1), timedelta(hours=1)
 
 
 def rows() -> list[tuple[str, str, int]]:
@@ -196,6 +196,17 @@ def test_a_mute_holds_a_message_back_until_it_ends():
     assert send() == []
     end(mute.pk, T0 + SECOND)
     assert stages(send(T0 + timedelta(minutes=1))) == [Stage.OPENED]
+
+
+def test_a_message_that_was_held_back_says_how_long_nobody_holds_it_by_now():
+    a_receiver()
+    mute = muted(cluster="a", namespace=CHANGE.namespace, name=CHANGE.name)
+    record(replace(OPEN, worst_gap_seconds=30.0, unheld_since=T0))
+    WatchSpan.objects.create(cluster="a", process="p", since=T0 - HOUR, until=T0 + HOUR)
+    assert send() == []
+    end(mute.pk, T0 + SECOND)
+    (message,) = send(T0 + timedelta(minutes=2))
+    assert message.worst_gap_seconds == 120.0
 
 
 MUTED = replace(a_change(2), namespace="payments", name="controller", kind=Kind.HEARTBEAT)
