@@ -26,7 +26,13 @@ from leases.domain.cause.scene import (
     some,
     span,
 )
-from leases.domain.cause.unwatched import between, did_not_come_back, happened, is_lost_later
+from leases.domain.cause.unwatched import (
+    between,
+    did_not_come_back,
+    happened,
+    is_lost_later,
+    within,
+)
 from leases.domain.change import ChangeType
 from leases.domain.incident import Cause, Confidence, Source
 from leases.domain.phase import CADENCES, SLACK
@@ -161,7 +167,7 @@ def unwatched(left: list[Judged]) -> list[Group]:
             sentence = f"{happened(gap, until, *(one.episode for one in there))}: {names}"
             if later:
                 sentence = (
-                    f"The holders of {names} fell silent between {between(gap.since, until)}, "
+                    f"The holders of {names} fell silent {within(gap.since, until)}, "
                     f"while nobody watched; these {len(there):,} Leases were lost from "
                     f"{clock(min(one.at for one in there))} on"
                 )
@@ -172,7 +178,11 @@ def unwatched(left: list[Judged]) -> list[Group]:
 
 def _is_lost_later(one: Judged) -> bool:
     gap = one.gap
-    return gap is not None and gap.went_on and is_lost_later(one.episode, gap)
+    return (
+        gap is not None
+        and (gap.went_on or gap.since == EARLIEST)
+        and is_lost_later(one.episode, gap)
+    )
 
 
 def _by_gap(left: list[Judged]) -> Iterator[tuple[list[Break], list[Judged]]]:

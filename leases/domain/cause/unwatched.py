@@ -40,9 +40,23 @@ def when(episode: Episode) -> tuple[datetime, datetime]:
         if episode.opening in _SILENT and first.observed_at is not None:
             since = min(since, first.observed_at)
         return since, max(change.at, change.observed_at)
-    if episode.opening in _SILENT and first.observed_at is not None:
+    if episode.opening in _SILENT and first.observed_at is not None and not _held_on(episode):
         return first.observed_at, change.at
     return change.at, change.at
+
+
+def _held_on(episode: Episode) -> bool:
+    """Whether its holder had renewed it by its own clock when another one took it all the same."""
+    before = episode.first.before
+    if episode.opening is not ChangeType.REPLACED or before is None:
+        return False
+    renewed = before.spec.renew_time
+    return renewed is not None and episode.at - renewed < _due(episode)
+
+
+def _due(episode: Episode) -> timedelta:
+    """Return how long after a renewal the next one is due at the latest."""
+    return timedelta(seconds=1.5 * episode.slowest + 2.0)
 
 
 def unwatched_time(episode: Episode, known: Knowledge) -> Break | None:
@@ -52,8 +66,7 @@ def unwatched_time(episode: Episode, known: Knowledge) -> Break | None:
     # That a time ran out in a pause tells nothing: its holder was silent for so long before.
     ran_out = episode.opening is ChangeType.EXPIRED and first.observed_at is not None
     if ran_out or (not first.change.inferred and episode.opening in _SILENT):
-        due = timedelta(0) if first.put else timedelta(seconds=1.5 * episode.slowest + 2.0)
-        until = min(until, since + due)
+        until = min(until, since + (timedelta(0) if first.put else _due(episode)))
     if ran_out and not first.put:  # its next renewal was not due before
         since += timedelta(seconds=episode.rhythm)
     return known.unwatched(since, until) if since < until else None
@@ -131,7 +144,7 @@ def nobody_watched(gap: Break, scene: Scene) -> Verdict:
     then = "ran out" if lost.change is ChangeType.EXPIRED else f"went to {lost.holder}"
     silent = f"{lost.previous_holder or lost.holder} fell silent"
     sentence = (
-        f"{silent} {_within(gap.since, gap.until or now)}, while nobody watched; {lease} {then} at "
+        f"{silent} {within(gap.since, gap.until or now)}, while nobody watched; {lease} {then} at "
         f"{clock(lost.at)}"
     )
     return possible(Cause.UNWATCHED, sentence, evidence)
@@ -148,10 +161,11 @@ def happened(gap: Break, now: datetime, *episodes: Episode) -> str:
     until = gap.until or now
     seen_last = (when(one)[0] if one.first.change.inferred else gap.since for one in episodes)
     since = max(gap.since, min(seen_last, default=gap.since))
-    return f"Happened {_within(since, until)}, while nobody watched"
+    return f"Happened {within(since, until)}, while nobody watched"
 
 
-def _within(since: datetime, until: datetime) -> str:
+def within(since: datetime, until: datetime) -> str:
+    """Say in which time it was; nobody knows from when on before a first start."""
     if since == EARLIEST:
         return f"before {clock(until)}"
     return f"between {between(since, until)}"

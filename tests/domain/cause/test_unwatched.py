@@ -805,20 +805,54 @@ async def test_whoever_is_not_back_long_after_the_others_is_told_alone(
     assert len(told) == len(set(told)) == len(board.losses(60))
 
 
-async def test_what_runs_out_soon_after_the_first_start_fell_silent_before_it() -> None:
+@pytest.mark.parametrize(("start", "lasts"), [(10, 15), (40, 60)])
+async def test_what_runs_out_after_the_first_start_fell_silent_before_it(
+    start: int, lasts: int
+) -> None:
     cluster = Cluster()
-    one = cluster.holders[2]
+    one, other = cluster.holders[2:4]
+    one.duration = other.duration = lasts
     one.silent = DAY
-    cluster.run(10)
-    board = Board(cluster, 10)
+    cluster.run(start)
+    board = Board(cluster, start)
     board.connect()
-    board.until(60)
+    board.until(start + lasts + 30)
     (told,) = board.incidents
     (lost,) = board.losses(0)
-    silent = f"{pod(2)} fell silent before {after(10):%H:%M:%S}, while nobody watched"
+    silent = f"{pod(2)} fell silent before {after(start):%H:%M:%S}, while nobody watched"
     assert told.cause is Cause.UNWATCHED
     assert told.sentence == f"{silent}; {one.key} ran out at {lost.at:%H:%M:%S}"
     board.stop()
+
+
+async def test_several_that_run_out_after_the_first_start_did_not_before_it() -> None:
+    cluster = Cluster()
+    for one in cluster.holders[2:4]:
+        one.silent, one.duration = DAY, 60
+    cluster.run(40)
+    board = Board(cluster, 40)
+    board.connect()
+    board.until(150)
+    (told,) = board.incidents
+    silent = f"fell silent before {after(40):%H:%M:%S}, while nobody watched"
+    assert told.sentence.startswith(f"The holders of app-2, app-3 {silent}; these 2 Leases were ")
+    board.stop()
+
+
+async def test_who_renewed_just_before_another_took_it_did_not_fall_silent() -> None:
+    """The pause ends between the two."""
+    cluster = Cluster()
+    before = watching(cluster, 60)
+    before.stop()
+    cluster.run(99.5)
+    board = Board(cluster, 100, earlier=before)
+    board.connect()
+    cluster.move(4, pod(4, "z7xk"), 100.5)
+    board.until(150)
+    board.stop()
+    (told,) = board.incidents
+    assert "fell silent" not in told.sentence
+    assert "nobody watched" not in told.sentence
 
 
 def not_ready(question: Question, now: datetime) -> list[NodeFact]:
