@@ -352,7 +352,8 @@ class LeaseActionPage(ActionPage[F]):
         }
         known = self.cluster.store.get(self.key) or self.tracked
         self.tracked = as_read(self.cluster.name, known, moved.lease, self.now, as_of=self.as_of)
-        conflict["by_now"] = by_now(self.tracked, self.now)
+        again = "the Lease was deleted and made again, and " if conflict["another_lease"] else ""
+        conflict["by_now"] = f"{again}{by_now(self.tracked, self.now)}"
         rebased = await sync_to_async(form.rebased)(moved.current, moved.lease)
         return await self.draw(self.made(rebased), conflict=conflict, status=409)
 

@@ -116,6 +116,20 @@ async def test_a_release_of_another_term_writes_nothing_and_keeps_the_reason(clu
     assert "Release Lease" in again.content.decode()
 
 
+@pytest.mark.parametrize(("path", "word"), [("release/", "released"), ("delete/", "deleted")])
+async def test_a_lease_that_was_made_again_is_left_alone(cluster, admin, path, word):
+    data = await opened(admin, path.rstrip("/"))
+    data |= {"reason": "cp-1 hangs", "confirm": "yes", "typed_name": str(KEY)}
+    await cluster.client.patch(KEY, {"metadata": {"finalizers": None}})
+    await cluster.client.delete(KEY)
+    meta = {"namespace": KEY.namespace, "name": KEY.name}
+    await cluster.client.create({"metadata": meta, "spec": {"holderIdentity": "cp-1"}})
+    answer = await admin.post(f"{PATH}{path}", data)
+    assert answer.status_code == 409
+    again = "the Lease was deleted and made again, and cp-1 holds it by now"
+    assert f"Not {word}: {again}" in answer.content.decode()
+
+
 async def test_a_hand_over_to_a_typed_identity(cluster, admin):
     data = await opened(admin, "hand-over") | {"to": "", "other": "cp-2", "reason": "drill"}
     preview = await admin.post(f"{PATH}hand-over/", data)
