@@ -284,6 +284,12 @@ def _was_lost_unseen(term: Term) -> bool:
     return term.inferred and (term.missed > 0 or term.began is ChangeType.TAKEN_OVER)
 
 
+def _was_vacant_before(gap: Gap, life: Life) -> bool:
+    """Whether nobody held it when it was first seen, nobody knows since when."""
+    first_seen = {one.since for one in life.generations if not one.born}
+    return gap.after is ChangeType.CREATED and gap.since in first_seen
+
+
 def _row(
     term: Term, gap: Gap | None, now: datetime, end: datetime | None, past: LeasePast
 ) -> dict[str, Any]:
@@ -291,6 +297,8 @@ def _row(
     lost = gap_seconds(gap, now) if gap else 0.0
     unseen = unwatched_in(gap, now, blind) if gap else 0.0
     length, _, unwatched = gap_length(lost, unseen).partition(", ")
+    if gap and _was_vacant_before(gap, past.life):
+        length = f"at least {age(lost - unseen)}"
     begun = when(term.since, now)
     lasted = held_by(term, end or now, blind)
     return {

@@ -471,6 +471,13 @@ def test_a_gap_that_nobody_watched_is_at_most_so_long_and_no_trouble(store, oper
     assert figures(operator.get(HOUR))["Without a holder"] in ("59 s", "1 m 0 s")
 
 
+def test_a_gap_that_began_before_anybody_watched_is_at_least_so_long(store, operator):
+    remember(ChangeType.CREATED, 50, inferred=True)
+    remember(ChangeType.ACQUIRED, 40, holder="cp-1", gap_seconds=600.0)
+    WatchSpan.objects.create(cluster="a", process="p", since=ago(50), until=ago(-1))
+    assert re.search(r"<span[^>]*>at least 10 m 0 s</span>", html_of(operator.get(HOUR)))
+
+
 def test_who_takes_care_of_it_is_told_though_it_was_planned(board, store, admin):
     one = open_incident(KEY, standing=Standing.PLANNED)
     incident_rows.store(one)
