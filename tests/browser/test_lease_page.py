@@ -260,7 +260,7 @@ def test_a_new_installation_begins_at_its_first_watched_moment(story, visits, wi
     expect(page.locator('#board .fog[x^="0"]')).to_have_count(0)
     expect(page.locator(".tl-foot")).to_contain_text("when watching began")
     page.goto(page.url.replace("/timeline/", "/leases/default/story/"))
-    expect(page.locator("#past")).to_contain_text("when watching began")
+    expect(page.locator("#past")).to_contain_text("when it was made")
     expect(page.locator('#past .fog[x^="0"]')).to_have_count(0)
     zoomer = page.locator("[data-zoomer]")
     assert abs(float(str(zoomer.get_attribute("data-start"))) - began) < 1

@@ -220,7 +220,7 @@ def past_view(
 
 def _note(past: LeasePast, now: datetime) -> tuple[str, str]:
     """Say what happened, and how long it was without a holder; empty if it was not."""
-    span = _span(past.shown, now)
+    span = _span(past, now)
     seen = past.statistics
     text = f"{counted(past.changes, 'change')} {span}"
     if seen is not None:
@@ -236,8 +236,12 @@ def _note(past: LeasePast, now: datetime) -> tuple[str, str]:
     return f"{text}, {'no time' if past.blind else 'never'} without a holder{_seen(past)}", ""
 
 
-def _span(shown: time_range.TimeRange, now: datetime) -> str:
+def _span(past: LeasePast, now: datetime) -> str:
+    shown = past.shown
     if shown.is_young:
+        first = past.life.generations[0] if past.life.generations else None
+        if first is not None and first.born and first.since > shown.since:
+            return f"since {when(first.since, now)}, when it was made"
         return f"since {when(shown.since, now)}, when watching began"
     if shown.live:
         return f"in {span_of(shown.length)}"

@@ -291,14 +291,13 @@ def test_a_stretch_of_ones_own_is_cut_out_of_the_past(store, operator):
     assert operator.get(f"{PATH}?from=12:00").status_code == 400
 
 
-def test_a_young_history_begins_at_the_first_watched_moment(store, operator):
+@pytest.mark.parametrize(("listed", "began"), [(True, "watching began"), (False, "it was made")])
+def test_a_young_history_begins_at_the_first_watched_moment(store, operator, listed, began):
     WatchSpan.objects.create(cluster="a", process="p", since=ago(4), until=ago(-1))
-    remember(ChangeType.CREATED, 3, holder="cp-1")
+    remember(ChangeType.CREATED, 3, holder="cp-1", inferred=listed)
     response = operator.get(PATH)
-    since = (
-        r"1 term since (\d+ \w+ \d+ )?[\d:]+, when watching began"  # the day before, at midnight
-    )
-    assert re.search(since, text_of(response))
+    since = r"1 term since (\d+ \w+ \d+ )?[\d:]+, when "  # the day before, at midnight
+    assert re.search(since + began, text_of(response))
     assert (
         "5 min"
         in re.search(r'aria-current="true">([^<]+)<', html_of(response).split('id="past"')[1])[1]
