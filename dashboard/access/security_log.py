@@ -21,7 +21,6 @@ from leases.models import SecurityRecord
 from leases.wire.microtime import format_microtime
 
 logger = logging.getLogger(__name__)
-
 OK = "ok"
 MAX_LENGTH = {"who": 150, "address": 64, "about": 300, "outcome": 100}  # of the columns
 

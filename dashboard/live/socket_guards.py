@@ -17,25 +17,12 @@ from dashboard.access.known_rights import user_of
 from dashboard.access.proxy import ProxyRefused, user_by_proxy
 
 logger = logging.getLogger(__name__)
-
 Headers = Iterable[tuple[bytes, bytes]]
-
-
 App = Callable[[Any, Any, Any], Awaitable[None]]
-
-
 ORIGIN_REFUSED = 4403
-
-
 ORIGIN_FAILED = 1011  # the page tries again
-
-
 NO_DATABASE = "The database does not answer. The page tries again."
-
-
 UNKNOWN_HOST = "Leaseboard does not answer to this host name: add it to LEASEBOARD_ALLOWED_HOSTS."
-
-
 OTHER_SITE = "Another site may not open this socket: see LEASEBOARD_TRUSTED_ORIGINS."
 
 

@@ -37,22 +37,12 @@ RULES = {
     Kind.IDENTITY: FlappingRule(5, timedelta(minutes=30), _COMES_AND_GOES),
     Kind.UNKNOWN: FlappingRule(5, timedelta(minutes=30)),
 }
-
-
 # An election also flaps if each of so many holders lost it so soon after taking it, unless each
 # was another one that let it go, as in a rollout. It does for so long after the last of them.
 QUICK_LOSSES = 3
-
-
 LOST_SOON = timedelta(seconds=60)
-
-
 QUICK_UNTIL = timedelta(minutes=5)
-
-
 _LOST = (ChangeType.ACQUIRED, ChangeType.TAKEN_OVER)  # the holder before had lost it or let it go
-
-
 FEWEST = min(QUICK_LOSSES, *(rule.number for rule in RULES.values()))
 
 

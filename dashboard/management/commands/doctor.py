@@ -201,8 +201,6 @@ def _seconds(text: str) -> float:
 
 
 CHECK = "receiver"
-
-
 # The kustomize components of deploy/ that let the connections of a sort out of the cluster.
 COMPONENTS = {
     Sort.ALERTMANAGER: "deploy/components/alertmanager",

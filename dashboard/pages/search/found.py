@@ -250,8 +250,6 @@ def _stands(tracked: Tracked) -> str:
 
 
 Place = tuple[str, str, str | None, str]  # a route, its label, what it takes, and other words
-
-
 OF_CLUSTER: tuple[Place, ...] = (
     ("overview", "Overview", None, "is anything wrong attention"),
     ("leases", "Leases", None, "list"),
@@ -266,8 +264,6 @@ OF_CLUSTER: tuple[Place, ...] = (
     ("wall", "Wall display", None, "room screen tv"),
     ("deletions", "Deletions of many Leases", roles.EDIT, "bulk reports"),
 )
-
-
 OF_BOARD: tuple[Place, ...] = (
     ("saved_views", "Saved views", None, "bookmarks start page"),
     ("timeline_all", "Timeline of all clusters", None, "who lost holders when"),
@@ -284,8 +280,6 @@ OF_BOARD: tuple[Place, ...] = (
     ("security_log", "Security log", roles.READ_SECURITY_LOG, "sign in"),
     ("people", "People", roles.MANAGE_PEOPLE, "users roles"),
 )
-
-
 ACTIONS: tuple[Place, ...] = (
     ("new_lease", "Create a Lease", roles.EDIT, "new add"),
     ("delete_many", "Delete many Leases", roles.EDIT, "remove bulk"),
@@ -293,8 +287,6 @@ ACTIONS: tuple[Place, ...] = (
     ("new_receiver", "Add a receiver of notifications", roles.RECEIVERS, "new webhook"),
     ("quiet_times", "Mute notifications", roles.RECEIVERS, "quiet silence maintenance"),
 )
-
-
 # The actions of one Lease, with the verb that the cluster is asked about.
 OF_LEASE = (
     ("lease_edit", "Edit", "patch"),
@@ -302,6 +294,4 @@ OF_LEASE = (
     ("lease_hand_over", "Hand over", "patch"),
     ("lease_delete", "Delete", "delete"),
 )
-
-
 OF_THIS_CLUSTER = {"new_lease", "delete_many"}

@@ -15,8 +15,6 @@ from leases.domain.kind import Kind
 _PLANNED = frozenset({
     Cause.GRACEFUL_STOP, Cause.ROLLOUT, Cause.SCALED_DOWN, Cause.PREFERRED_HOLDER, Cause.DRAIN,
 })  # fmt: skip
-
-
 _DECORATION = frozenset({"labels", "annotations"})
 
 
