@@ -79,10 +79,13 @@ class ChangeLine(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.change.namespace}/{self.change.name}"
 
     @property
+    def by_form(self) -> bool:
+        return self.change.writer == FORM_WRITER
+
+    @property
     def by_whom(self) -> str:
         """Where no person is named: live rows are drawn before the audit trail has the answer."""
-        writer = self.change.writer or ""
-        return "through a form" if writer == FORM_WRITER else f"by {shortened(writer, 40)}"
+        return "through a form" if self.by_form else f"by {shortened(self.change.writer or '', 40)}"
 
     @property
     def id(self) -> str:
@@ -190,13 +193,14 @@ _SENTENCES = {
     ChangeType.RESTARTED: "{name} restarted: acquired anew by its holder {holder}",
     ChangeType.RECONFIGURED: "{name} was reconfigured: {what}",
 }
-_HERE = {  # by a form of ours: the holder of before did not do it
-    ChangeType.RELEASED: "{name} was released here; last held by {previous}",
-    ChangeType.ACQUIRED: "{name} was handed to {holder} here",
-    ChangeType.TAKEN_OVER: "{name} was handed to {holder} here; last held by {previous}",
-    ChangeType.REPLACED: "{name} was handed to {holder} here, while {previous} still held it",
-    ChangeType.RECOVERED: "{name} recovered: renewed here for {holder}",
-    ChangeType.RECONFIGURED: "{name} was edited here: {what}",
+_BY_FORM = {  # of any Leaseboard: the holder of before did not do it
+    ChangeType.RELEASED: "{name} was released through a form; last held by {previous}",
+    ChangeType.ACQUIRED: "{name} was handed to {holder} through a form",
+    ChangeType.TAKEN_OVER: "{name} was handed to {holder} through a form; last held by {previous}",
+    ChangeType.REPLACED: "{name} was handed to {holder} through a form, while {previous} "
+    "still held it",
+    ChangeType.RECOVERED: "{name} recovered: renewed through a form for {holder}",
+    ChangeType.RECONFIGURED: "{name} was edited through a form: {what}",
 }
 _SAME_HOST = {
     ChangeType.TAKEN_OVER: "{name} was taken over by another identity of {holder}",
@@ -217,7 +221,7 @@ _WITH_GAP = (
 def _sentence_of(change: Change, names: dict[str, Part], *, here: bool) -> str:
     """The sentence with its names in braces."""
     word, heartbeat = change.change, change.kind is Kind.HEARTBEAT
-    where = " here" if here else ""
+    where = " through a form" if here else ""
     if word is ChangeType.CREATED:
         if change.holder is None:
             return f"{{name}} was created{where}; nobody holds it"
@@ -229,8 +233,8 @@ def _sentence_of(change: Change, names: dict[str, Part], *, here: bool) -> str:
         return gone + ("last held by {previous}" if held else "nobody held it")
     if word is ChangeType.RECOVERED and change.fields:
         return _EDITED
-    if here and word in _HERE:
-        return _HERE[word]
+    if here and word in _BY_FORM:
+        return _BY_FORM[word]
     if word is ChangeType.RECOVERED and is_human_writer(change.writer or ""):
         return _BY_HAND
     if heartbeat and word in _HEARTBEAT:

@@ -108,7 +108,7 @@ def test_release_of_a_live_lease_warns_and_then_says_what_happened(server, api, 
             re.compile(r"py-1 took it back after [\d.]+ s")
         )
         expect(page.locator("#outcome .feed li").first).to_contain_text(
-            "was released here; last held by py-1"
+            "was released through a form; last held by py-1"
         )
 
 

@@ -77,7 +77,7 @@ def test_an_incident_is_signed_with_the_write_that_began_it_and_not_with_the_one
 def test_the_history_names_the_person_and_not_the_holder(released, operator):
     said = words(operator.get("/c/a/history/"))
     assert "by olivia: drain of cp-1" in said
-    assert "was released here" in said
+    assert "was released through a form" in said
     assert "was released by cp-1" not in said
 
 
@@ -103,11 +103,11 @@ def test_a_deletion_through_a_form_was_made_here_by_a_person(store, db, operator
         outcome="done", before={}, after={}, request={"verb": "delete", "uid": "gone"},
     )  # fmt: skip
     said = words(operator.get("/c/a/history/"))
-    assert f"{gone.name} was deleted here; last held by cp-1" in said
+    assert f"{gone.name} was deleted through a form; last held by cp-1" in said
     assert "by olivia: no use" in said
     store_incident(incident_with(gone, id="deleted", cause=Cause.DELETED))
     said = words(operator.get("/c/a/incidents/deleted/")).partition("Changes 1, in order")[2]
-    assert f"{gone.name} was deleted here; last held by cp-1 . by olivia: no use" in said
+    assert f"{gone.name} was deleted through a form; last held by cp-1 . by olivia: no use" in said
 
 
 def test_another_write_at_another_time_is_not_taken_for_it(released, operator):
