@@ -109,7 +109,8 @@ class Casebook:
         elif opens(clue):
             self._open(Episode(clue))
         elif change.change is ChangeType.CREATED and not change.inferred:
-            remember(self._births, key, clue)
+            # Kept for long: what others did then is no part of its story.
+            remember(self._births, key, replace(clue, silences=(), late_around=()))
 
     def _divide(self, episode: Episode) -> None:
         """Let an outage of the API in which nobody could take a Lease that was lost before end the
