@@ -72,14 +72,6 @@ class Ahead:
         self._reading = reading = asyncio.create_task(self._read())
         reading.add_done_callback(lambda _: self._came.set())
 
-    async def let_read(self) -> None:
-        """Let the reading go first: the server cuts whom it waits for."""
-        reading = self._reading
-        while reading is not None and not reading.done() and self._watch.has_more:
-            if self._bytes > MAX_KEPT:
-                break
-            await asyncio.sleep(0)
-
     async def follow(self) -> AsyncGenerator[Sequence[WatchEvent], None]:
         """Yield the kept lines, then new ones. Raises ApiError if the watch broke."""
         is_open = True
@@ -119,11 +111,18 @@ class Ahead:
                 for events in self._watch.events(_unpacked(self._kept[0][1])):
                     yield events
                     await slices.end()
-                    await self.let_read()
+                    await self._let_read(reading)
                 self._bytes -= len(self._kept.popleft()[1])
             self._followed = True
             await asyncio.wait([reading])
         await reading
+
+    async def _let_read(self, reading: asyncio.Task[None]) -> None:
+        """Let the reading go first while there is room: the server cuts whom it waits for."""
+        while self._watch.has_more and not reading.done():
+            if self._bytes > MAX_KEPT:
+                return
+            await asyncio.sleep(0)
 
     async def _read(self) -> None:
         while not self._followed:
@@ -277,8 +276,6 @@ class _Reflection:
                     return
                 yield msgspec.structs.replace(page, age=age)
                 await asyncio.sleep(0)  # the next page may be here already: let other tasks run
-                if self._ahead is not None:
-                    await self._ahead.let_read()
 
     async def _past(self, until: str) -> AsyncGenerator[ReflectorEvent, None]:
         """Yield the events up to a list that the cluster still has."""

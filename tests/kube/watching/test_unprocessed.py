@@ -153,6 +153,36 @@ async def test_the_watch_is_read_while_its_events_are_followed_slowly(
     assert followed == [str(101 + number) for number in range(len(lines))]
 
 
+async def test_a_watch_that_is_behind_is_read_before_its_events_are_followed(
+    cluster: ScriptedServer,
+    client: LeaseClient,
+    backoff: Backoff,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(reflector, "TOO_SLOW", -1.0)
+    lines = [modified("a", version=101 + number, holder=LONG) for number in range(20 * MANY)]
+    followed: list[str] = []
+    followed_when_sent: list[int] = []
+
+    async def reply(connection: Connection) -> None:
+        await stream(b"".join(lines), end="open")(connection)
+        followed_when_sent.append(len(followed))
+        await connection.hang()
+
+    cluster.script("list", listing(version="100"))
+    cluster.script("watch", reply)
+    async with (
+        asyncio.timeout(LIMIT),
+        contextlib.aclosing(reflector.reflect(client, since=None, backoff=backoff)) as events,
+    ):
+        async for event in events:
+            if isinstance(event, Arrived):
+                followed += [one.resource_version for one in each(event)]
+            if len(followed) == len(lines):
+                break
+    assert followed_when_sent[0] < len(lines) / 4
+
+
 async def _connected(events: AsyncGenerator[ReflectorEvent, None]) -> Callable[[], float]:
     """What the stream says of unprocessed data, once it is connected."""
     async for event in events:
