@@ -12,7 +12,7 @@ import msgspec
 from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q
 
-from leases.domain.cause.going_on import so_far
+from leases.domain.cause.going_on import longest
 from leases.domain.lease import ObjectName
 from leases.domain.notify import Choice, Message, Quiet, Sort, Stage, is_quiet, message_id
 from leases.history.database import take_turn
@@ -97,8 +97,7 @@ def _claim_next(
     if not batches:
         return None
     chosen = min(batches, key=lambda batch: (batch[0].attempts, batch[0].pk))
-    for row in chosen:
-        _tell_as_of(now, row)
+    _tell_as_of(now, [row for row in chosen if row.attempts == 0])
     messages = tuple(filter(None, map(stored_message, chosen)))
     if len(messages) < len(chosen):
         bad = [row.pk for row in chosen if stored_message(row) is None]
@@ -127,19 +126,24 @@ def _claim_next(
     )
 
 
-def _tell_as_of(now: datetime, row: Notification) -> None:
+def _tell_as_of(now: datetime, rows: Sequence[Notification]) -> None:
     """Until a message is tried, a time without a holder that goes on grows."""
-    message = stored_message(row) if row.attempts == 0 and row.stage != Stage.TEST else None
-    if message is None or message.ended is not None:
-        return
-    records = IncidentRecord.objects.filter(cluster=row.cluster, incident=row.incident)
-    record = records.exclude(unheld_since=None).defer("story", "members", "evidence").first()
-    if record is None or record.unheld_since is None:
-        return
-    blind = blind_between(row.cluster, since=record.unheld_since, until=now, now=now)
-    gap = so_far(to_incident(record), now, blind).worst_gap_seconds
-    row.content = as_text(msgspec.structs.replace(message, worst_gap_seconds=gap))
-    row.save(update_fields=["content"])
+    numbers = {row.incident for row in rows}
+    going_on = IncidentRecord.objects.filter(
+        incident__in=numbers, ended=None, unheld_since__lte=now
+    )
+    waits = {
+        (cluster, incident): since
+        for cluster, incident, since in going_on.values_list("cluster", "incident", "unheld_since")
+    }
+    for row in rows:
+        since, message = waits.get((row.cluster, row.incident)), stored_message(row)
+        if since is None or message is None or message.ended is not None:
+            continue
+        blind = blind_between(row.cluster, since=since, until=now, now=now)
+        gap = longest(message.worst_gap_seconds, since, now, blind)
+        row.content = as_text(msgspec.structs.replace(message, worst_gap_seconds=gap))
+    Notification.objects.bulk_update(rows, ["content"])
 
 
 def _batches(

@@ -41,8 +41,13 @@ def so_far(incident: Incident, now: datetime, blind: Sequence[Span]) -> Incident
     since = incident.unheld_since
     if since is None or incident.ended is not None:
         return incident
-    waited = held(since, now, blind).watched
-    return _replace(incident, worst_gap_seconds=max(incident.worst_gap_seconds or 0.0, waited))
+    worst = longest(incident.worst_gap_seconds, since, now, blind)
+    return _replace(incident, worst_gap_seconds=worst)
+
+
+def longest(worst: float | None, since: datetime, now: datetime, blind: Sequence[Span]) -> float:
+    """Return the longest time without a holder: the `worst` that ended, or that since then."""
+    return max(worst or 0.0, held(since, now, blind).watched)
 
 
 def graver_at(incident: Incident, now: datetime, blind: Sequence[Span]) -> datetime | None:
