@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import tracemalloc
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -13,7 +14,7 @@ from msgspec.structs import replace
 
 from leases.domain.cause import casebook
 from leases.domain.cause.casebook import Casebook
-from leases.domain.cause.clue import Clue, Episode
+from leases.domain.cause.clue import Clue, Episode, LateWriter
 from leases.domain.cause.facts import (
     EventFact,
     Fact,
@@ -26,6 +27,7 @@ from leases.domain.cause.facts import (
 from leases.domain.cause.going_on import SETTLED_AFTER, so_far
 from leases.domain.cause.inquiry import Inquiries
 from leases.domain.cause.scene import Scene, Verdict
+from leases.domain.change import ChangeType
 from leases.domain.incident import Cause, Confidence, Incident, Source, Standing
 from leases.domain.kind import Kind
 from leases.domain.lease import Lease, ObjectName
@@ -33,6 +35,7 @@ from leases.domain.watched_times import Connection, ConnectionState, MissedTime,
 from leases.tracking.store import Store
 from leases.wire.watch_decoding import Applied, Deleted, Listed
 from tests.support.pauses import Answers
+from tests.support.values.changes import a_change
 from tests.support.values.leases import NOON, after, lease
 
 POD = "app-6bcjktn59v-q89c7"
@@ -673,3 +676,14 @@ def test_what_rests_in_an_incident_that_goes_on_is_judged_for_good(
     book.review(after(605))
     assert judged
     assert min(judged) >= after(600) - SETTLED_AFTER - timedelta(seconds=60)
+
+
+def test_a_lease_that_was_made_keeps_nothing_of_what_others_did_then() -> None:
+    late = LateWriter(
+        key=ObjectName("n", "b"), holder="b", kind=Kind.ELECTION, at=NOON, seconds=9.0
+    )
+    made = a_change(1, change=ChangeType.CREATED, kind=Kind.LOCK)
+    others = sys.getrefcount(late)
+    book = Casebook("a")
+    book.note(Clue(change=made, late_around=(late,)))
+    assert sys.getrefcount(late) == others
