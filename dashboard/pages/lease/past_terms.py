@@ -302,7 +302,7 @@ def _row(
     unseen = unwatched_in(gap, now, blind) if gap else 0.0
     length, _, unwatched = gap_length(lost, unseen).partition(", ")
     if gap and _was_vacant_before(gap, past.life):
-        length = f"at least {age(lost - unseen)}"
+        length = f"at least {age(lost - unseen)}" if lost > unseen else "not known"
     begun = when(term.since, now)
     lasted = held_by(term, end or now, blind)
     return {
