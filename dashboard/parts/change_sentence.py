@@ -132,8 +132,8 @@ _KEEPS_HOLDER = (ChangeType.RECONFIGURED, ChangeType.RECOVERED, ChangeType.RESTA
 _TO_NOBODY = (ChangeType.EXPIRED, ChangeType.RELEASED, ChangeType.DELETED)
 
 
-def change_line(change: Change, now: datetime, *, here: bool = False) -> ChangeLine:
-    """Present a change; `now` decides whether its date is shown, `here`: a form of ours made it."""
+def change_line(change: Change, now: datetime, *, by_form: bool = False) -> ChangeLine:
+    """Present a change; `now` decides whether its date is shown, `by_form`: a form made it."""
     gap = change.gap_seconds
     to_nobody = change.change in _TO_NOBODY
     last = change.previous_holder or (change.holder if to_nobody else None)
@@ -147,7 +147,7 @@ def change_line(change: Change, now: datetime, *, here: bool = False) -> ChangeL
         phase=_PHASES.get(change.change, ""),
         icon=_ICONS[change.change],
         moment=when(change.at, now),
-        parts=sentence(change, here=here),
+        parts=sentence(change, by_form=by_form),
         holder=holder_view(change.holder),
         from_to=change.change not in _KEEPS_HOLDER,
         previous=beside(holder_view(last), following),
@@ -160,8 +160,8 @@ def change_line(change: Change, now: datetime, *, here: bool = False) -> ChangeL
     )
 
 
-def sentence(change: Change, *, here: bool = False) -> tuple[Part, ...]:
-    """The change as a sentence with a full stop. A deletion leaves no writer: `here` says it."""
+def sentence(change: Change, *, by_form: bool = False) -> tuple[Part, ...]:
+    """The change as a sentence with a full stop. A deletion leaves no writer: `by_form` says it."""
     if isinstance(change, UnreadableChange):
         return (Part(f"Row {change.row} of history is unreadable.", "bad"),)
     names = {
@@ -172,8 +172,8 @@ def sentence(change: Change, *, here: bool = False) -> tuple[Part, ...]:
         "what": Part(listed(change.fields, limit=4) or "its configuration"),
     }
     parts = []
-    here = here or change.writer == FORM_WRITER
-    for words, name, _, _ in Formatter().parse(_sentence_of(change, names, here=here)):
+    by_form = by_form or change.writer == FORM_WRITER
+    for words, name, _, _ in Formatter().parse(_sentence_of(change, names, by_form=by_form)):
         parts += [Part(words)] if words else []
         parts += [names[name]] if name else []
     parts += [*_gap(change), Part(".")]
@@ -218,22 +218,22 @@ _WITH_GAP = (
 )  # fmt: skip
 
 
-def _sentence_of(change: Change, names: dict[str, Part], *, here: bool) -> str:
+def _sentence_of(change: Change, names: dict[str, Part], *, by_form: bool) -> str:
     """The sentence with its names in braces."""
     word, heartbeat = change.change, change.kind is Kind.HEARTBEAT
-    where = " through a form" if here else ""
+    how = " through a form" if by_form else ""
     if word is ChangeType.CREATED:
         if change.holder is None:
-            return f"{{name}} was created{where}; nobody holds it"
-        born = f"{{name}} was created{where}, held by {{holder}}"
-        return "Heartbeat of {name} appeared" if heartbeat and not here else born
+            return f"{{name}} was created{how}; nobody holds it"
+        born = f"{{name}} was created{how}, held by {{holder}}"
+        return "Heartbeat of {name} appeared" if heartbeat and not by_form else born
     if word is ChangeType.DELETED:
         held = change.previous_holder is not None
-        gone = f"{{name}} was deleted{where}; "
+        gone = f"{{name}} was deleted{how}; "
         return gone + ("last held by {previous}" if held else "nobody held it")
     if word is ChangeType.RECOVERED and change.fields:
         return _EDITED
-    if here and word in _BY_FORM:
+    if by_form and word in _BY_FORM:
         return _BY_FORM[word]
     if word is ChangeType.RECOVERED and is_human_writer(change.writer or ""):
         return _BY_HAND
@@ -409,7 +409,7 @@ def signed_lines(changes: Sequence[Change], now: datetime, user: User) -> list[C
     """Present changes, each with who made it."""
     writes = writes_of(changes) if changes and _may_read(user) else {}
     return [
-        msgspec.structs.replace(change_line(change, now, here=True), written_by=written_by(row))
+        msgspec.structs.replace(change_line(change, now, by_form=True), written_by=written_by(row))
         if (row := writes.get(change))
         else change_line(change, now)
         for change in changes

@@ -551,7 +551,9 @@ def test_a_held_lease_that_a_form_deleted_was_deleted_by_hand(*, here: bool) -> 
         assert (told.cause, told.writer, told.standing) == (
             Cause.BY_HAND, FORM_WRITER, Standing.PLANNED,
         )  # fmt: skip
-        assert told.sentence == ("default/controller was deleted here, through a form, at 12:00:05")
+        assert told.sentence == (
+            "default/controller was deleted through a form of Leaseboard at 12:00:05"
+        )
     else:
         assert (told.cause, told.writer, told.standing) == (
             Cause.DELETED, None, Standing.UNPLANNED,

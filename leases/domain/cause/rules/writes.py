@@ -178,9 +178,9 @@ def deleted(scene: Scene) -> Verdict | None:
     at = gone.change.at
     sentence = f"{scene.lease} was deleted {_when(gone.change, again)}"
     if gone.by_person:
-        here = f"{scene.lease} was deleted here, through a form, at {clock(at)}"
+        said = f"{scene.lease} was deleted through a form of Leaseboard at {clock(at)}"
         fact = seen(Source.LEASES, "the audit trail has who did it, and the reason")
-        return Verdict(Cause.BY_HAND, Confidence.CERTAIN, here, (fact,), FORM_WRITER)
+        return Verdict(Cause.BY_HAND, Confidence.CERTAIN, said, (fact,), FORM_WRITER)
     if _is_lock(gone):
         held = f" by {gone.change.previous_holder}" if gone.change.previous_holder else ""
         evidence = seen(Source.LEASES, f"a lock, taken{held} and given back by deleting it")
