@@ -475,6 +475,9 @@ def test_a_gap_that_began_before_anybody_watched_is_at_least_so_long(store, oper
     remember(ChangeType.ACQUIRED, 40, holder="cp-1", gap_seconds=600.0)
     WatchSpan.objects.create(cluster="a", process="p", since=ago(50), until=ago(-1))
     assert re.search(r"<span[^>]*>at least 10 m 0 s</span>", html_of(operator.get(HOUR)))
+    WatchSpan.objects.update(since=ago(30))
+    WatchSpan.objects.create(cluster="a", process="q", since=ago(120), until=ago(52))
+    assert re.search(r"<span[^>]*>not known</span>", html_of(operator.get(HOUR)))
 
 
 def test_who_takes_care_of_it_is_told_though_it_was_planned(board, store, admin):
