@@ -10,7 +10,6 @@ from contextlib import closing
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from tests.browser.judgements import AXE
 from tests.browser.looking import Watched, axe, look
 from tests.browser.visits import Visits
 from tests.support.api_client import LeaseApi
@@ -50,7 +49,7 @@ def type_there(page: Page, text: str) -> Locator:
     return finder(page).get_by_role("option", selected=True)
 
 
-def test_the_clusters_are_groups_and_arrows_lead_through_them(visits: Visits) -> None:
+def test_the_clusters_are_groups_and_arrows_lead_through_them(visits: Visits, axe: str) -> None:
     page = visits.open_live(f"/c/{THERE}/nodes/")
     chosen = type_there(page, "shar")
     expect(chosen).to_have_attribute("href", f"/c/{THERE}/leases/default/shared/")
@@ -58,7 +57,7 @@ def test_the_clusters_are_groups_and_arrows_lead_through_them(visits: Visits) ->
     expect(groups).to_have_count(2)
     expect(finder(page).get_by_role("group", name=f"{THERE} Leases")).to_be_visible()
     expect(finder(page).get_by_role("group", name=f"{HERE} Leases")).to_be_visible()
-    page.evaluate(AXE.read_text())
+    page.evaluate(axe)
     broken = page.evaluate("async () => (await axe.run('#find')).violations")
     assert [(one["id"], one["nodes"][0]["html"]) for one in broken] == []
     page.keyboard.press("ArrowDown")

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.judgements import AXE
+from tests.browser.looking import axe
 from tests.browser.visits import Visits
 from tests.support.api_client import LeaseApi
 from tests.support.processes import Server, serving
 
+__all__ = ["axe"]
 EVERYWHERE = ["Ctrl K", "/", "Esc", "?"]
 ROWS = ["j", "k", "Enter"]
 ARROWS = ["←", "→"]
@@ -123,7 +124,7 @@ def finder(page: Page) -> Locator:
     return page.get_by_role("dialog", name="Find anything")
 
 
-def test_one_field_finds_a_lease_by_keyboard_from_any_page(visits: Visits) -> None:
+def test_one_field_finds_a_lease_by_keyboard_from_any_page(visits: Visits, axe: str) -> None:
     page = visits.open_live("/c/embedded/holders/")
     link = page.get_by_role("link", name="History", exact=True)
     link.focus()
@@ -136,7 +137,7 @@ def test_one_field_finds_a_lease_by_keyboard_from_any_page(visits: Visits) -> No
     expect(first).to_contain_text("default/one")
     assert field.get_attribute("aria-activedescendant") == first.get_attribute("id")
     assert field.get_attribute("aria-expanded") == "true"
-    page.evaluate(AXE.read_text())
+    page.evaluate(axe)
     broken = page.evaluate("async () => (await axe.run('#find')).violations")
     assert [(one["id"], one["nodes"][0]["html"]) for one in broken] == []
     field.press("ArrowUp")  # from the first to the last
