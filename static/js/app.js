@@ -31,8 +31,22 @@ document.addEventListener("htmx:afterSettle", ({ target }) => {
   scan(target);
   live?.show();
 });
-// Back and forward change the URL of a page that still loads, and htmx does not hear of it yet.
+const [navigated] = performance.getEntriesByType("navigation");
+
+function isChosen(control) {
+  if (["checkbox", "radio"].includes(control.type)) return control.checked !== control.defaultChecked;
+  if (!control.options) return "defaultValue" in control && control.value !== control.defaultValue;
+  const drawn = [...control.options].find((one) => one.defaultSelected) ?? control.options[0];
+  return control.value !== drawn?.value;
+}
+
 document.addEventListener("DOMContentLoaded", () => {
-  const asked = new URL(performance.getEntriesByType("navigation")[0].name);
-  if (asked.pathname + asked.search !== location.pathname + location.search) location.reload();
+  // Back and forward change the URL of a page that still loads, and htmx does not hear of it yet.
+  const asked = new URL(navigated.name);
+  if (asked.pathname + asked.search !== location.pathname + location.search) return location.reload();
+  // Nor did it hear of what was chosen so far. After a reload or a step back, the browser may have filled in fields.
+  if (navigated.type !== "navigate") return;
+  for (const form of document.querySelectorAll("form[hx-trigger]")) {
+    if ([...form.elements].some(isChosen)) htmx.trigger(form, "submit");
+  }
 });

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import closing
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 from tests.browser.looking import Watched, axe, look
 from tests.browser.visits import Visits
@@ -126,6 +126,21 @@ def test_the_pages_over_all_clusters_choose_clusters_and_keep_them(visits: Visit
         page.locator(".of-clusters").get_by_label(HERE, exact=True).check()  # it stays open
         expect(page).to_have_url(re.compile(r"cluster=\w&cluster=\w"))
         expect(page.locator("#cluster-label")).to_have_text(f"{HERE} and {THERE}")
+
+
+@pytest.mark.parametrize("path", ["/timeline/", "/incidents/"])
+def test_a_cluster_that_is_chosen_before_the_scripts_run_is_not_lost(
+    visits: Visits, path: str
+) -> None:
+    page = visits.page()
+    held: list[Route] = []
+    page.route(re.compile(r"/htmx.*\.js"), lambda route: held.append(route))
+    page.goto(f"{visits.url}{path}", wait_until="commit")
+    page.locator(".of-clusters summary").click()
+    page.locator(".of-clusters").get_by_label(THERE, exact=True).check()
+    held[0].continue_()
+    expect(page).to_have_url(re.compile(rf"{path}\?.*cluster={THERE}"))
+    expect(page.locator("#cluster-label")).to_have_text(THERE)
 
 
 def test_without_javascript_the_page_says_of_when_it_is(visits: Visits) -> None:
