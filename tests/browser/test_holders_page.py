@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from tests.support.api_client import LeaseApi, leases, timestamp
 from tests.support.processes import Server, serving
@@ -112,6 +112,23 @@ OVERLAPS = """cells => cells.filter((cell) => {
   const right = Math.max(...[...cell.children].map((part) => part.getBoundingClientRect().right));
   return right > cell.getBoundingClientRect().right + 1;
 }).length"""
+
+
+def test_an_answer_to_a_link_that_was_drawn_anew_is_dropped(server, visits):
+    api = LeaseApi(server.kubeconfig)
+    api.create("asked", holder="cp-8")
+    page = visits.page()
+    held: list[Route] = []
+    asks = re.compile(r"/holders/pods/")
+    page.route(asks, lambda route: route.continue_() if held else held.append(route))
+    page.goto(f"{visits.url}{PATH}", wait_until="commit")
+    expect(page.locator("[data-live-pill]")).to_contain_text("Live")
+    api.take("asked", holder="cp-9", transitions=1)
+    expect(page.get_by_text("The cluster was asked for the Pods of")).to_be_visible()
+    held[0].continue_()
+    page.wait_for_load_state("networkidle")
+    expect(page.get_by_text("The cluster was asked for the Pods of")).to_be_visible()
+    api.delete("asked")
 
 
 def test_how_a_node_takes_leases_down_is_asked_and_stays_in_its_column(server, visits):
