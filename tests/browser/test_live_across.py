@@ -52,10 +52,23 @@ def take_over(api: LeaseApi, name: str, holder: str) -> None:
     api.send("PATCH", f"{leases()}/{name}", {"spec": {"holderIdentity": holder}}, kind)
 
 
+def until_history_has(page: Page, visits: Visits, holder: str) -> None:
+    """Wait until the newest change that is stored of the Lease is its take-over by `holder`."""
+    address = f"{visits.url}/c/{THERE}/history/?namespace=default&lease=steady&format=json"
+
+    def has_it() -> bool:
+        items = page.request.get(address).json()["items"]
+        return bool(items) and items[0]["holder"] == holder
+
+    wait_for(has_it, what=f"the take-over by {holder} in history")
+
+
 def test_history_offers_the_changes_of_any_cluster(
     visits: Visits, there: LeaseApi, server: Server
 ) -> None:
-    page = live(visits.open("/history/?range=1h"))
+    page = visits.page()
+    until_history_has(page, visits, "one")
+    live(visits.lead(page, "/history/?range=1h"))
     bar = page.locator("[data-news]")
     expect(bar).to_be_hidden()
     take_over(there, "steady", "two")
@@ -63,7 +76,7 @@ def test_history_offers_the_changes_of_any_cluster(
     take_over(there, "steady", "three")
     expect(bar).to_have_text("2 new changes in these clusters · Show")
     expect(page.locator("body[data-before]")).to_be_attached()
-    page.wait_for_timeout(2000)  # until history has both
+    until_history_has(page, visits, "three")
     bar.click()
     expect(page.locator("#board tbody tr").first).to_contain_text("three")
     expect(bar).to_be_hidden()
@@ -91,13 +104,14 @@ def test_a_change_that_crosses_what_the_page_asks_is_counted_once(
         releases.append(lambda: [onward.send(said) for said in held] and None)
 
     page.route_web_socket(re.compile("/live/"), between)
-    page.wait_for_timeout(2000)  # until history has what others changed
+    take_over(there, "steady", "nobody yet")
+    until_history_has(page, visits, "nobody yet")
     page.goto(f"{visits.url}{path}")
     live(page)
     bar = page.locator("[data-news]")
     take_over(there, "steady", "six")
     expect(bar).to_contain_text("1 new change in ")
-    page.wait_for_timeout(2000)  # until history has it
+    until_history_has(page, visits, "six")
     holds = True
     with page.expect_response(lambda answer: "/history/" in answer.url):
         bar.click()
