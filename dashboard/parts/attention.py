@@ -23,7 +23,7 @@ from dashboard.parts.formatting import (
 )
 from dashboard.parts.incident_line import care_words, incident_line, said_cause
 from dashboard.parts.key_figures import of_kind
-from dashboard.parts.lease_row import lease_url, short_name
+from dashboard.parts.lease_row import lease_url, short_name, since_when
 from leases.domain.change import Change
 from leases.domain.figures import FLAPPING_SEVERITY, SEVERITY, needs_attention
 from leases.domain.flapping import RULES, Flapping
@@ -318,7 +318,7 @@ def _one(cluster: str, lease: Tracked, now: datetime, care: Care) -> Attention:
         word=f"{lease.phase.value.capitalize()}.",
         why=(*_why(lease, now), *_cared(MUTED.lower() if muted else "")),
         **_counting(elapsed(lease.phase_since, now)),
-        moment=f"since {when(lease.phase_since, now)}",
+        moment=f"since {since_when(lease, now)}",
         until=until.timestamp() if until else None,
         until_text=age((until - now).total_seconds()) if until else "",
     )

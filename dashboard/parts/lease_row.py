@@ -241,7 +241,7 @@ def row_view(
         kind_reason=tracked.kind_reason,
         holder=holder_view(tracked.holder),
         held=None if skipped else held_view(cluster, tracked, now, watched),
-        vacant_since=when(tracked.phase_since, now) if tracked.phase is Phase.VACANT else "",
+        vacant_since=since_when(tracked, now) if tracked.phase is Phase.VACANT else "",
         fresh=None if skipped else freshness(tracked, now),
         transitions="" if spec.lease_transitions is None else thousands(spec.lease_transitions),
         spark=sparkline(hours, unwatched) if hours else None,
@@ -249,6 +249,11 @@ def row_view(
         flap=flap_view(flapping, tracked.kind) if flapping else None,
         excuse=excuse_of(tracked),
     )
+
+
+def since_when(tracked: Tracked, now: datetime) -> str:
+    """When its phase began, as far as somebody watched."""
+    return f"{when(tracked.phase_since, now)}{' or before' if tracked.was_vacant else ''}"
 
 
 def domain_of(tracked: Tracked) -> str:

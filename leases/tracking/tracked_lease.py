@@ -134,6 +134,11 @@ class Tracked(msgspec.Struct, frozen=True, gc=False):
         return self.lasting.gap_since
 
     @property
+    def was_vacant(self) -> bool:
+        """Whether it was vacant when it was first seen: nobody knows since when."""
+        return self.lasting.phase is Phase.VACANT and self.lasting.gap_since is None
+
+    @property
     def lasts(self) -> float:
         """Seconds; who releases a Lease writes 1."""
         lasting = self.lasting

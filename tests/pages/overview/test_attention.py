@@ -7,6 +7,7 @@ from datetime import timedelta
 from msgspec.structs import replace
 
 from dashboard.parts.attention import attention
+from dashboard.parts.lease_row import row_view
 from leases.domain.change import Change, ChangeType
 from leases.domain.flapping import Flapping
 from leases.domain.incident import Cause, Standing
@@ -57,6 +58,18 @@ def test_a_free_lock_is_in_order_and_an_election_without_a_holder_is_not():
     handed_over = tracked("other", holder=None, phase=Phase.VACANT, age=29)
     (line,) = lines(free, orphan, handed_over)
     assert (line.label, line.amount) == ("operator", "31 s")
+
+
+def test_an_election_that_was_vacant_before_anybody_watched_has_been_so_for_longer():
+    began = NOW - timedelta(seconds=60)
+    seen_before = tracked("seen", holder=None, phase=Phase.VACANT, age=60, gap_since=began)
+    for lease, moment in (
+        (seen_before, "since 12:03:23"),
+        (tracked("listed", holder=None, phase=Phase.VACANT, age=60), "since 12:03:23 or before"),
+    ):
+        (line,) = lines(lease)
+        assert line.moment == moment
+        assert row_view("prod", lease, NOW).vacant_since == moment.removeprefix("since ")
 
 
 def test_the_worst_comes_first():
