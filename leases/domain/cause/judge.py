@@ -1,7 +1,9 @@
 """The verdict on one episode: that of the first rule that is surer than possible."""
 
 from collections.abc import Callable
+from datetime import datetime
 
+from leases.domain.cause.clue import Clue
 from leases.domain.cause.rules.api import api_trouble, waited_out
 from leases.domain.cause.rules.handover import by_shape, scaled_down, stopped
 from leases.domain.cause.rules.place import drained, evicted, heartbeat, node_down
@@ -72,6 +74,9 @@ def _unknown(scene: Scene) -> Verdict:
     at = clock(episode.at)
     if episode.kind is Kind.LOCK and episode.opening is ChangeType.EXPIRED:
         return possible(Cause.UNKNOWN, f"The lock {scene.lease} ran out at {at} in {loser}'s hands")
+    if (acquired := _unrenewed_since(episode.first)) is not None:
+        said = f"nobody renewed {scene.lease} after {loser} acquired it at {clock(acquired)}"
+        return possible(Cause.UNKNOWN, f"{said}, so it ran out at {at}")
     if episode.opening in (ChangeType.EXPIRED, ChangeType.TAKEN_OVER):
         sentence = f"{loser} stopped renewing {scene.lease} at {clock(episode.lost_at)}"
         read = [one.read_at for one in scene.pods] + [one.read_at for one in scene.nodes]
@@ -80,3 +85,13 @@ def _unknown(scene: Scene) -> Verdict:
         return possible(Cause.CRASH, sentence, seen(Source.LEASES, f"it ran out at {at}{more}"))
     word = episode.opening.value.replace("_", " ")
     return possible(Cause.UNKNOWN, f"{scene.lease} was {word} at {at}: nothing tells why")
+
+
+def _unrenewed_since(clue: Clue) -> datetime | None:
+    """When its holder acquired a Lease that nobody renewed since, where nobody saw who wrote that:
+    it may have been a person."""
+    if clue.change.change is not ChangeType.EXPIRED or clue.usual_writer or clue.before is None:
+        return None
+    acquired = clue.before.spec.acquire_time
+    never = not clue.renewals_seen and acquired == clue.before.spec.renew_time
+    return acquired if never else None

@@ -404,7 +404,7 @@ def test_an_incident_that_goes_on_for_long_ends_under_its_id() -> None:
 def test_a_pod_that_takes_its_lease_again_long_after_its_crash_was_restarted() -> None:
     book = Casebook("c")
     again = lease(POD, renewed=900, acquired=900, transitions=1, version=2)
-    expired, *came = clues((20, None), (900, again))
+    expired, *came = clues((20, None), (900, again), first=(lease(POD, acquired=-2),))
     book.note(expired)
     (crash,) = told(book, 200).values()
     assert crash.cause is Cause.CRASH

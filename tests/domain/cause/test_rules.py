@@ -81,12 +81,20 @@ def test_pods_that_lose_it_in_turn_are_flapping_but_stopped_ones_are_not() -> No
     assert causes == [Cause.GRACEFUL_STOP, Cause.GRACEFUL_STOP]
 
 
+def test_who_wrote_a_lease_that_was_never_renewed_is_not_known_after_a_first_list() -> None:
+    [told] = _incidents(_book(_clues(lease(OLD), (20, None))))
+    assert (told.cause, told.confidence) == (Cause.UNKNOWN, Confidence.POSSIBLE)
+    said = f"nobody renewed default/controller after {OLD} acquired it at 12:00:00"
+    assert told.sentence == f"{said}, so it ran out at 12:00:15"
+
+
 def test_losses_that_are_not_flapping_yet_have_the_sentence_of_their_cause() -> None:
     taken = [
         (at, lease(pod, renewed=at, acquired=at, transitions=n, version=n + 1))
         for n, (at, pod) in enumerate([(20.0, OLD_TOO), (40.0, OLD), (62.0, OLD_TOO)], start=1)
     ]
-    clues = _clues(lease(OLD), (16, None), taken[0], (36, None), taken[1], (56, None), taken[2])
+    first = lease(OLD, acquired=-2)
+    clues = _clues(first, (16, None), taken[0], (36, None), taken[1], (56, None), taken[2])
     assert [one.change.change for one in clues] == ["expired", "taken_over"] * 3
     book, told = Casebook("c"), []
     for at in range(80):
@@ -523,8 +531,9 @@ def test_the_last_renewal_is_no_edit_of_the_duration() -> None:
 def test_what_ran_out_by_an_edit_of_its_duration_was_no_crash(
     holder: str, edited_at: int, lasts: int, ran_out: int, says: str | None
 ) -> None:
-    edited = lease(holder, version=3, duration=lasts)
-    clues = _clues(lease(holder), (edited_at - 0.5, None), (edited_at, edited), (90, None))
+    first = lease(holder, acquired=-2)
+    edited = lease(holder, acquired=-2, version=3, duration=lasts)
+    clues = _clues(first, (edited_at - 0.5, None), (edited_at, edited), (90, None))
     at = next(n for n, one in enumerate(clues) if "leaseDurationSeconds" in one.change.fields)
     clues = _written(clues, "kubectl-patch", *range(at, len(clues) - 1))
     assert (clues[-1].change.change, clues[-1].change.at) == ("expired", after(ran_out))
