@@ -55,11 +55,14 @@ def acknowledge(
 
 
 def take_back(incident: Incident, *, at: datetime) -> None:
-    """Nobody takes care of it any more. Receivers hear that it goes on, if it was called over."""
-    mine = {"cluster": incident.cluster, "incident": incident.id}
+    """Take back the newest that a person said of it: that it is over, else that they take care of
+    it. Receivers hear that it goes on."""
+    mine = Acknowledgement.objects.filter(cluster=incident.cluster, incident=incident.id)
     with transaction.atomic():
-        was_over = Acknowledgement.objects.filter(**mine).exclude(over_at=None).exists()
-        Acknowledgement.objects.filter(**mine).delete()
+        was_over = mine.exclude(over_at=None).exists()
+        cared_before = mine.filter(at__lt=F("over_at")).update(over_at=None)
+        if not cared_before:
+            mine.delete()
         if was_over:
             _tell(incident, at)
 
@@ -71,13 +74,16 @@ def _tell(incident: Incident, at: datetime) -> None:
 
 
 def decide_over(incident: Incident, *, who: str, at: datetime) -> None:
-    """Note that a person calls it over, and tell the receivers that heard of it."""
+    """Note that a person calls it over, and tell the receivers that heard of it. Who took care of
+    it so far does so again if it goes on."""
+    mine = Acknowledgement.objects.filter(cluster=incident.cluster, incident=incident.id)
     with transaction.atomic():
-        Acknowledgement.objects.update_or_create(
-            cluster=incident.cluster,
-            incident=incident.id,
-            defaults={"who": who, "at": at, "over_at": at},
-        )
+        if not mine.filter(who=who, over_at=None).update(over_at=at):
+            mine.update_or_create(
+                cluster=incident.cluster,
+                incident=incident.id,
+                defaults={"who": who, "at": at, "over_at": at},
+            )
         _tell(incident, at)
 
 

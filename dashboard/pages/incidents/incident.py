@@ -357,6 +357,8 @@ def acknowledge_incident(request: ClusterRequest, cluster: str, incident: str) -
         told = "Nobody takes care of it now. Receivers hear of it if it worsens."
         if before is not None and before.over_at and stored.incident.ended is None:
             told = "It goes on. Receivers that heard that it is over hear so."
+            if outbox.acknowledgement_of(cluster, number) is not None:
+                told = f"{told} {before.who} takes care of it as before."
     elif request.POST.get("over") and stored.incident.ended is None:
         outbox.decide_over(known, who=who, at=now)
         note = "I decided that it is over."

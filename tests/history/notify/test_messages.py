@@ -22,7 +22,7 @@ from leases.history.deliveries import (
     forget_messages,
 )
 from leases.history.find_incidents import open_incidents
-from leases.history.outbox import acknowledge, decide_over, end, take_back
+from leases.history.outbox import acknowledge, acknowledgement_of, decide_over, end, take_back
 from leases.history.write_batch import write_changes
 from leases.models import Acknowledgement, IncidentRecord, Notification, QuietTime, WatchSpan
 from tests.support.values.changes import T0, a_change
@@ -371,6 +371,18 @@ def test_a_person_decides_that_it_is_over_and_receivers_hear_so_once():
     assert claim_refreshes(T0 + timedelta(minutes=2), watched=["a"]) == []
     record(OVER, at=T0 + 3 * SECOND)
     assert send(T0 + 3 * SECOND) == []
+
+
+def test_who_took_care_of_what_goes_on_again_does_so_as_before():
+    acknowledge("a", "one", who="olga", at=T0)
+    decide_over(OPEN, who="olga", at=T0 + SECOND)
+    take_back(OPEN, at=T0 + 2 * SECOND)
+    taken = acknowledgement_of("a", "one")
+    assert (taken.who, taken.at, taken.over_at) == ("olga", T0, None)
+    decide_over(OPEN, who="ada", at=T0 + 3 * SECOND)
+    decide_over(OPEN, who="ada", at=T0 + 4 * SECOND)
+    take_back(OPEN, at=T0 + 5 * SECOND)
+    assert acknowledgement_of("a", "one") is None, "ada never took care of it"
 
 
 def test_a_decision_tells_nobody_who_had_not_heard():

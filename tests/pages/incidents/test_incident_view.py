@@ -207,6 +207,10 @@ def test_who_takes_care_is_told_wherever_the_incident_is(board, store, operator,
     pages = ["", "incidents/", "incidents/first/", "leases/kube-system/scheduler/", "wall/"]
     for page in pages:
         assert "ada takes care of it, since" in words(operator.get(f"/c/a/{page}")), page
+    admin.post(f"{URL}acknowledge/", {"over": "yes"})
+    on = admin.post(f"{URL}acknowledge/", {"back": "yes"}, follow=True)
+    assert "ada takes care of it as before." in words(on)
+    assert "ada takes care of it since" in words(operator.get(URL))
     operator.post(f"{URL}acknowledge/", {"over": "yes"})
     page = words(operator.get(URL))
     assert "olga says that it is over, since" in page
