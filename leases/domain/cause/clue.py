@@ -526,7 +526,7 @@ class Episode:
             self.opening is ChangeType.RECONFIGURED
             and clue.change.at - self.at <= FOLLOWS
             and bool(set(clue.change.fields) & set(self.first.change.fields))
-            and (clue.change.writer != self.first.change.writer or self._prefers())
+            and (foreign_writer(clue) is None or self._prefers())
         )
 
     def _ends_theft(self, clue: Clue) -> bool:

@@ -386,6 +386,22 @@ def test_a_person_who_renews_by_hand_did_not_write_the_holder(
     assert fact.sentence == f"managedFields name kubectl-patch as the writer of {field}"
 
 
+@pytest.mark.parametrize(
+    ("second", "writers"),
+    [("leaseboard", ["kubectl-patch", "leaseboard"]), ("elector", ["kubectl-patch"])],
+)
+def test_what_two_people_edit_are_two_incidents(second: str, writers: list[str]) -> None:
+    """What a holder sets back belongs to the edit."""
+    edits = [
+        (20 + 20 * n, lease(OLD, renewed=19 + 20 * n, duration=length, version=3 + n))
+        for n, length in enumerate((30, 20))
+    ]
+    clues = _clues(lease(OLD, duration=60), *edits)
+    clues = _written(_written(clues, "kubectl-patch", 0), second, 1)
+    told = _incidents(_book(clues))
+    assert [one.writer for one in told if one.writer] == writers
+
+
 @pytest.mark.parametrize("anew", [True, False])
 def test_an_edit_of_what_a_person_wrote_is_no_renewal(*, anew: bool) -> None:
     """Neither is a start: what was written is known from history then."""
