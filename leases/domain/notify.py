@@ -227,6 +227,7 @@ def _phase_after(change: Change) -> Phase:
     return Phase.VACANT if vacated else Phase.HELD
 
 
+A_LOSS = 2  # changes: the holder is lost, and another comes
 MORE_LEASES = 3  # at least so many more than it said, and twice as many, is worse
 _ORDER = (Gravity.INFO, Gravity.WARNING, Gravity.CRITICAL)
 
@@ -247,11 +248,15 @@ def next_stage(incident: Incident, last: Message | None) -> Stage | None:
 
 
 def may_go_on(incident: Incident) -> bool:
-    """Whether what was written or deleted is over for now, but not for good: nobody renewed it yet,
-    or somebody makes the Lease again, after a time without a holder.
+    """Whether it is over for now, but perhaps not for good: nobody renewed yet what was written,
+    a deleted Lease may be made again, or one that was lost more than once may be lost again.
     """
-    written = incident.cause in (Cause.BY_HAND, Cause.DELETED)
-    return written and not incident.settled and incident.ended is not None
+    if incident.settled or incident.ended is None:
+        return False
+    if incident.cause is Cause.BY_HAND and incident.worst_gap_seconds is None:
+        return True
+    again = len(incident.leases) == 1 and len(incident.members) > A_LOSS
+    return again or incident.cause is Cause.DELETED
 
 
 class Quiet(msgspec.Struct, frozen=True, kw_only=True):

@@ -327,10 +327,19 @@ def test_a_deleted_lease_is_told_when_it_is_known_whether_it_was_made_again():
     assert send(T0 + timedelta(seconds=36)) == []
     made = {"cause": Cause.BY_HAND, "ended": T0 + timedelta(seconds=51), "worst_gap_seconds": 51.0}
     record(replace(deleted, **made), at=T0 + timedelta(seconds=51))
-    record(replace(deleted, **made, settled=True), at=T0 + timedelta(seconds=172))
-    (told,) = send(T0 + timedelta(seconds=181))
+    (told,) = send(T0 + timedelta(seconds=51))
     assert (told.stage, told.severity) == (Stage.OVER, Gravity.CRITICAL)
     assert (told.cause, told.worst_gap_seconds) == (Cause.BY_HAND, 51.0)
+
+
+def test_a_lease_that_is_lost_again_and_again_is_not_over_first():
+    a_receiver()
+    lost = [a_change(second, change="replaced", at=T0 + second * SECOND) for second in (0, 1, 2)]
+    fight = incident_with(*lost, cause=Cause.UNKNOWN, ended=T0 + 2 * SECOND, settled=False)
+    record(fight, at=T0 + 3 * SECOND)
+    assert send(T0 + 4 * SECOND) == []
+    record(replace(fight, cause=Cause.FLAPPING, ended=None), at=T0 + 5 * SECOND)
+    assert stages(send(T0 + 5 * SECOND)) == [Stage.OPENED]
 
 
 @pytest.mark.parametrize("group", [3, 200])
