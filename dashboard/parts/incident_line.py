@@ -77,6 +77,7 @@ class IncidentLine(msgspec.Struct, frozen=True, kw_only=True):
     leases: int
     hosts: int
     worst: str
+    no_gap: str
     worst_is_long: bool
     worst_since: float | None = None
     planned: str = ""  # in words; "" if it was unplanned
@@ -156,6 +157,13 @@ def worst_gap(incident: Incident) -> str:
     return "" if said == age(0) else said
 
 
+def no_gap(incident: Incident) -> str:
+    """What stands where there is none: a lock's is counted once it is over, and what flaps is held
+    by one after another."""
+    is_sure = incident.ended is not None or incident.cause is Cause.FLAPPING
+    return "none seen" if is_sure else "not over"
+
+
 def incident_line(incident: Incident, now: datetime, care: Care | None = None) -> IncidentLine:
     """Present an incident as of `now`."""
     gap = incident.worst_gap_seconds
@@ -176,6 +184,7 @@ def incident_line(incident: Incident, now: datetime, care: Care | None = None) -
         leases=incident.lease_count,
         hosts=len(incident.hosts),
         worst=worst,
+        no_gap=no_gap(incident),
         worst_since=now.timestamp() - gap if gap and worst and waits else None,
         worst_is_long=gap is not None and gap >= LONG_GAP_SECONDS,
         planned=_PLANNED.get(incident.standing, ""),

@@ -14,7 +14,7 @@ from dashboard.pages.incidents.evidence import AffectedLease, unseen_of_worst, w
 from dashboard.parts.cause_words import CAUSE_MEANINGS, CAUSE_WORDS, SOURCE_WORDS
 from dashboard.parts.change_sentence import sentence
 from dashboard.parts.formatting import age, capitalized, counted, day, fine_clock
-from dashboard.parts.incident_line import worst_gap
+from dashboard.parts.incident_line import no_gap, worst_gap
 from leases.domain.change import Change
 from leases.domain.incident import Incident
 
@@ -99,10 +99,7 @@ def _facts(
             if ended
             else f"went on up to {_moment(now)}, for {length}",
         ),
-        (
-            "Longest time without a holder",
-            worst_gap(incident) or ("none seen" if ended else "not over"),
-        ),
+        ("Longest time without a holder", worst_gap(incident) or no_gap(incident)),
         ("Perhaps without a holder", f"{unseen}: {code(str(lease))}" if lease and unseen else ""),
         ("Leases", f"{incident.lease_count:,}"),
         ("Hosts", _list(incident.hosts)),

@@ -59,6 +59,12 @@ def test_a_lock_that_nobody_holds_says_when_it_counts(store, operator):
     assert said in words(operator.get(URL))
 
 
+def test_a_fight_in_which_it_is_always_held_has_no_time_without_a_holder(store, operator):
+    keep((a_change(10),), ended=None, worst_gap_seconds=None, cause=Cause.FLAPPING)
+    for page in (URL, "/c/a/incidents/", f"{URL}?format=markdown"):
+        assert "none seen" in words(operator.get(page)), page
+
+
 def test_it_outlives_the_rows_that_it_was_made_from(told, operator, monkeypatch):
     now = clock.now()
     monkeypatch.setattr(clock, "now", lambda: now)
