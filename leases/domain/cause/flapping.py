@@ -27,6 +27,7 @@ from leases.domain.lease import ObjectName
 TOLD_FIRST, TOLD_LAST = 3, 12
 FACTS_FIRST, FACTS_LAST = 6, 14
 FEW = 300  # losses are one incident, however long they take: it is not over while they go on
+_WRITTEN = (ChangeType.REPLACED, ChangeType.RELEASED)
 _CAUSES = (
     Cause.CRASH, Cause.RESTART_IN_PLACE, Cause.OOM_KILLED, Cause.UNKNOWN, Cause.PARTITION,
     Cause.GRACEFUL_STOP, Cause.CRASH_LOOP, Cause.STARVED,
@@ -76,8 +77,12 @@ def _goes_on(before: Sequence[Judged], after: Judged, blind: Sequence[Span]) -> 
 
 
 def _is_across(one: Judged, blind: Iterable[Span]) -> bool:
-    """Whether nobody watched when it was lost, or when its next renewal was due."""
-    return one.gap is not None or any(since < one.at <= until for since, until in blind)
+    """Whether nobody watched when it was lost, or when its next renewal was due. A write that the
+    watch brought later, with its own time, needs nobody who watched."""
+    first = one.episode.first.change
+    dated = first.change in _WRITTEN and not first.inferred
+    unseen = not dated and any(since < one.at <= until for since, until in blind)
+    return unseen or one.gap is not None
 
 
 def _is_seldom(spell: Sequence[Judged]) -> bool:

@@ -127,6 +127,25 @@ async def test_a_loss_across_a_pause_is_none_of_flapping(
     board.stop()
 
 
+async def test_a_fight_that_a_watch_brings_late_stays_one_incident() -> None:
+    board = flapped(hosted=False)
+    board.cut()
+    late = []
+    for number in range(1, 7):
+        at = board.now + 1.0
+        board.cluster.move(FLAPS, pod(FLAPS, f"x{number}bc"), at)
+        board.until(board.now + 0.5)
+        board.now = at
+        late += board.cluster.run(at)
+    board.connect(listed=False)
+    board.arrive(late)
+    board.until(board.now + 300)
+    [incident] = board.incidents
+    assert incident.cause is Cause.FLAPPING
+    assert incident.sentence.startswith(f"team/app-{FLAPS} was lost 11 times within ")
+    board.stop()
+
+
 # A contender that begins anew waits for the duration, and for its next check: up to 4.4 s more.
 @pytest.mark.parametrize("taken", [1.0, 19.0])
 @pytest.mark.parametrize("how", HOWS)
