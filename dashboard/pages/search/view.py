@@ -244,6 +244,8 @@ class Search(List[SearchFilter, FoundLine]):
                     BEGINS if low.startswith(text) else BEGINS_WORD if f" {text}" in low else INSIDE
                 )
                 rank = EXACT if low == text else begins if text in low else BESIDE
+                if rank == BESIDE and group == "action" and low.startswith(words[0]):
+                    rank = BEGINS_WORD  # its verb, and a part of a name: nothing else is meant
                 found.append(
                     FoundLine(group=group, label=label, url=url(), cluster=cluster, rank=rank)
                 )

@@ -21,6 +21,7 @@ from tests.pages.conftest import HTMX, text_of
 from tests.support.board import KEY, a_lease, fill
 from tests.support.values.change_rows import to_row
 from tests.support.values.changes import a_change
+from tests.support.values.incident_rows import incident_with, store
 
 pytestmark = pytest.mark.django_db
 
@@ -179,6 +180,15 @@ def test_actions_are_offered_to_those_who_may_alone(many, board, operator, admin
             assert operator.get(one["url"]).status_code in (200, 302), one
     board.clusters["a"].read_only = True
     assert labels(admin, "edit", group="action", lease=str(KEY)) == []
+
+
+def test_an_action_and_a_part_of_a_name_come_before_an_incident_that_has_both(many, admin):
+    now = datetime.now(UTC)
+    released = "kube-system/scheduler was released through a form of Leaseboard"
+    store(incident_with(a_change(1, at=now), sentence=released, began=now, ended=now))
+    first, *others = found(admin, "release sched")
+    assert first["group"] == "action"
+    assert "incident" in {one["group"] for one in others}
 
 
 def test_the_word_of_an_action_alone_says_what_else_to_type(many, operator, admin):
