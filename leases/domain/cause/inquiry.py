@@ -138,7 +138,7 @@ class Inquiries:
             return ()
         refused = {
             question.source
-            for one in episodes[:MAX_QUESTIONS]
+            for one in [one for one in episodes if not one.rests][:MAX_QUESTIONS]
             for question in self._all(one, now)
             if self._known.refused(question.source, question.key.namespace, now)
         }

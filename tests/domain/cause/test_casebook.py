@@ -576,7 +576,7 @@ def test_an_election_that_flaps_for_an_hour_is_one_incident_in_little_memory() -
     assert flaps.cause is Cause.FLAPPING
     assert "was lost 120 times" in flaps.sentence
     assert len(flaps.members) == 239
-    assert grown < 100 * 3072
+    assert grown < 100 * 2000
 
 
 def test_a_loss_after_a_late_renewal_is_one_of_those_of_what_flaps() -> None:
