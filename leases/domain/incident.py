@@ -51,14 +51,14 @@ class Source(StrEnum):
     EVENTS = "events"
 
 
-class Evidence(msgspec.Struct, frozen=True):
+class Evidence(msgspec.Struct, frozen=True, gc=False):
     """One sentence that a person can check, with its numbers."""
 
     sentence: str
     source: Source
 
 
-class Member(msgspec.Struct, frozen=True):
+class Member(msgspec.Struct, frozen=True, gc=False):
     """One change that belongs to an incident. `identity` is the change's key in history."""
 
     lease: ObjectName

@@ -302,7 +302,7 @@ def _stem(replica_set: str) -> str:
     return replica_set.rpartition("-")[0]
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class Verdict(msgspec.Struct, frozen=True, gc=False):
     """A cause with its sentence. The evidence is the sentence itself and what else was seen."""
 
     cause: Cause
@@ -361,7 +361,7 @@ LONGEST = timedelta(minutes=30)  # of one incident
 K = TypeVar("K")
 
 
-class Judged(msgspec.Struct, frozen=True):
+class Judged(msgspec.Struct, frozen=True, gc=False):
     """An episode with its verdict, and the node where its loser ran."""
 
     episode: Episode
