@@ -309,11 +309,9 @@ def _off(gaps: list[Break], there: list[Judged], crowd: Crowd, early: list[Judge
         gone = f"for {span(((back or until) - since).total_seconds())}"
         if len(gaps) > 1:
             gone = f"{len(gaps)} times"
-        sentence = (
-            f"The API server was gone {gone} from about {clock(since)} on: nobody wrote any "
-            f"Lease{count}"
-        )
         share = 100 * (gap.wrote or 0.0)
+        wrote = "hardly anybody wrote a Lease" if round(share) else "nobody wrote any Lease"
+        sentence = f"The API server was gone {gone} from about {clock(since)} on: {wrote}{count}"
         times = between(gap.since, min(until, back or until))  # then all wrote again
         fact = f"between {times} resourceVersion moved by {share:.0f} % of the usual writes"
         confidence = Confidence.LIKELY

@@ -48,6 +48,26 @@ def stopped_for(pause: float, *, hosted: bool = True, stop: float = 60.0) -> Boa
     return board
 
 
+@pytest.mark.parametrize(
+    ("lasted", "words"), [(600, "nobody wrote any Lease"), (60, "hardly anybody wrote a Lease")]
+)
+async def test_an_outage_says_whether_anybody_wrote(lasted: int, words: str) -> None:
+    cluster = Cluster()
+    board = watching(cluster, 60)
+    cluster.off()
+    board.cut()
+    board.until(60 + lasted)
+    cluster.version += 10
+    cluster.back(board.now)
+    board.connect()
+    board.until(board.now + 180)
+    board.stop()
+    [outage] = [one for one in board.incidents if one.cause is Cause.API_OUTAGE]
+    assert f": {words}; " in outage.sentence
+    [moved] = [one.sentence for one in outage.evidence if "resourceVersion moved" in one.sentence]
+    assert (" moved by 0 % " in moved) is ("nobody" in words)
+
+
 @pytest.mark.parametrize("hosted", [True, False])
 @pytest.mark.parametrize("pause", [3.0, 20.0, 100.0, 1200.0, DAY])
 async def test_when_everything_was_off_it_is_one_incident(pause: float, *, hosted: bool) -> None:
