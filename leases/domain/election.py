@@ -185,6 +185,7 @@ def _why(counting: Sequence[Candidate]) -> str:
 
 STRETCH = 2.2  # JitterFactor 1.2: a check comes after 1 to 2.2 retry periods
 RETRY_SHARE = 2 / 15  # client-go's defaults: a retry period of 2 s, a duration of 15 s
+RELEASED = 1  # second: client-go sets this duration where it releases a Lease
 REQUEUE = 5.0  # seconds, defaultRequeueInterval
 ANSWER_SECONDS = 5.0  # seconds, electionDuration
 
@@ -231,6 +232,8 @@ def forecast(known: KnownLease) -> Forecast:
     if outlook is not Outlook.CONTENDED:
         return Forecast(outlook=outlook, earliest=runs_out)
     cadence, duration = trusted_cadence(known), lease.spec.lease_duration_seconds
+    if vacant and duration == RELEASED:
+        duration = None  # it tells nothing of those who wait
     retry = cadence if cadence is not None else RETRY_SHARE * duration if duration else None
     looks = 1 if vacant else 2  # one check to see the last renewal, one to see the expiry
     return Forecast(

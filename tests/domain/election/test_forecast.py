@@ -41,6 +41,12 @@ def test_a_vacant_lease_is_taken_at_the_next_look():
     assert (seen.earliest, seen.latest) == (after(1), after(1 + 2.2 * 2))
 
 
+def test_the_duration_of_a_released_lease_tells_nothing_of_those_who_wait():
+    seen = forecast_of(lease(None, duration=1), cadence=None, seen=0)
+    assert (seen.earliest, seen.latest, seen.retry_seconds) == (after(1), None, None)
+    assert forecast_of(lease(None, duration=30), cadence=None, seen=0).retry_seconds == 4.0
+
+
 def test_a_controller_gives_a_coordinated_lease_to_a_candidate_that_answers():
     seen = forecast_of(lease(strategy="OldestEmulationVersion"))
     assert (seen.outlook, seen.earliest, seen.latest) == (
