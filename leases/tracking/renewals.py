@@ -162,6 +162,7 @@ class LateRenewals:
         # Of all Leases: thousands of heartbeats do not push out the elections.
         self._newest: deque[LateWriter] = deque(maxlen=KEPT_LATE)
         self._hearts: deque[LateWriter] = deque(maxlen=KEPT_LATE)
+        self._lately: tuple[LateWriter, ...] | None = None  # one for all changes of a moment
         self._near: deque[LateRenewal] = deque(maxlen=KEPT_NEAR)
 
     def of(self, key: ObjectName) -> tuple[OverdueInterval, ...]:
@@ -173,7 +174,10 @@ class LateRenewals:
         for newest in (self._newest, self._hearts):
             while newest and now - newest[0].at > LATELY:
                 newest.popleft()
-        return (*self._hearts, *self._newest)
+                self._lately = None
+        if self._lately is None:
+            self._lately = (*self._hearts, *self._newest)
+        return self._lately
 
     def near_misses(self, since: datetime) -> list[LateRenewal]:
         """Return the near misses since then, oldest first. Any thread may ask."""
@@ -194,6 +198,7 @@ class LateRenewals:
         if holder is not None:
             newest = self._hearts if known.kind is Kind.HEARTBEAT else self._newest
             newest.append(LateWriter(known.key, holder, at, seconds, known.kind))
+            self._lately = None
         if duration is None or holder is None or not is_near_miss(known, seconds):
             return None
         near = LateRenewal(known.key, at, seconds, duration, holder)

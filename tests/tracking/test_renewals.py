@@ -9,7 +9,7 @@ import msgspec
 
 from leases.domain.phase import EMPTY, with_sample
 from leases.tracking import renewals
-from leases.tracking.renewals import KEPT, SLOT, SLOTS, LateRenewals, RenewalLog
+from leases.tracking.renewals import KEPT, LATELY, SLOT, SLOTS, LateRenewals, RenewalLog
 from leases.tracking.tracked_lease import Tracked
 from tests.support.values.tracked_leases import NOW, tracked
 
@@ -122,6 +122,17 @@ def test_the_last_overdue_renewals_of_a_lease_are_kept():
         late.note(tracked(observed_at=NOW), NOW + timedelta(seconds=second))
     kept = late.of(tracked().key)
     assert [one.seconds for one in kept] == list(range(3, KEPT + 3))
+
+
+def test_changes_of_one_moment_share_what_was_late_around_them():
+    late = LateRenewals()
+    known = tracked("a", age=12)
+    late.note(known, NOW)
+    one = late.lately(NOW)
+    assert late.lately(NOW) is one
+    late.note(known, NOW)
+    assert len(late.lately(NOW)) == 2
+    assert late.lately(NOW + 2 * LATELY) == ()
 
 
 def test_what_is_kept_of_a_lease_that_was_late_once_is_little(monkeypatch):
