@@ -17,6 +17,7 @@ from leases.domain.lease import ObjectName
 from leases.domain.notify import Choice, Message, Quiet, Sort, Stage, is_quiet, message_id
 from leases.history.database import take_turn
 from leases.history.outbox import (
+    MUTED,
     chosen_leases,
     decode_choice,
     forget_quiet_times,
@@ -193,8 +194,8 @@ def _is_held_back(row: Notification, choice: Choice, quiet: Sequence[Quiet], now
         leases = chosen_leases(choice, to_incident(first), story)
     if not is_quiet(quiet, row.cluster, leases, now):
         return False
-    row.due_at = now + LOOK_AGAIN
-    row.outcome = "It waits for the end of a mute or a maintenance window."
+    ends = [one.until for one in quiet if one.until is not None and one.until > now]
+    row.due_at, row.outcome = min([now + LOOK_AGAIN, *ends]), MUTED
     row.save(update_fields=["due_at", "outcome"])
     return True
 

@@ -22,6 +22,7 @@ from leases.history.rows import as_text, story_of
 from leases.models import Acknowledgement, IncidentRecord, Notification, QuietTime, Receiver
 
 MAX_OUTCOME = 300  # characters
+MUTED = "It waits for the end of a mute or a maintenance window."
 SETTLES = timedelta(seconds=130)  # the casebook settles an incident within 120 s
 LATER = timedelta(seconds=1)  # than its group: such a message is not sent with others before
 
@@ -152,9 +153,10 @@ def add(row: QuietTime) -> None:
 
 
 def end(number: int, now: datetime) -> None:
-    """End it now; one that has not begun is deleted."""
+    """End it now, and look now at what waits for it; one that has not begun is deleted."""
     QuietTime.objects.filter(pk=number, since__gt=now).delete()
     _not_ended(now).filter(pk=number).update(until=now)
+    Notification.objects.filter(state=Notification.WAITING, outcome=MUTED).update(due_at=now)
 
 
 def forget_quiet_times(before: datetime) -> None:

@@ -195,7 +195,16 @@ def test_a_mute_holds_a_message_back_until_it_ends():
     record(OPEN)
     assert send() == []
     end(mute.pk, T0 + SECOND)
-    assert stages(send(T0 + timedelta(minutes=1))) == [Stage.OPENED]
+    assert stages(send(T0 + SECOND)) == [Stage.OPENED], "at once"
+
+
+def test_what_a_window_holds_back_is_sent_when_it_ends():
+    a_receiver()
+    muted(until=T0 + 10 * SECOND)
+    record(OPEN)
+    assert send() == []
+    assert send(T0 + 9 * SECOND) == []
+    assert stages(send(T0 + 10 * SECOND)) == [Stage.OPENED]
 
 
 def test_a_message_that_was_held_back_says_how_long_nobody_holds_it_by_now():
