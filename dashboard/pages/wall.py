@@ -70,7 +70,12 @@ def wall_incidents(
     troubled = {one.key: one for one in store.select(tuple(Kind), TROUBLE) if _bad(one)}
     found = []
     for incident in going_on:
-        bad = [one for key in incident.leases if (one := troubled.get(key)) is not None]
+        explained = incident.explained
+        bad = [
+            one
+            for key in incident.leases
+            if (one := troubled.get(key)) and (one.phase is Phase.LATE or key in explained)
+        ]
         if len(bad) > HEIGHT and (not says(wanted) or any(map(matches, bad))):
             found.append((incident, bad))
     found.sort(key=lambda pair: (-len(pair[1]), pair[0].began))

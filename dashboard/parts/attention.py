@@ -142,6 +142,7 @@ def incident_lines(
     """
     oldest_first = sorted(going_on, key=lambda one: one.began)
     newest = {key: one.id for one in oldest_first for key in one.leases}
+    newest |= {key: one.id for one in oldest_first for key in one.explained}
     return [
         _line(
             one, [troubled[key] for key in one.leases if key in troubled and newest[key] == one.id],
@@ -220,13 +221,17 @@ def attention(
     going_on = _beside(known, flapping, troubled)
     cared = _cared_for(known, now, care)
     covered = {key for incident in going_on for key in incident.leases}
+    explained = {key for incident in going_on for key in incident.explained}
     crowds = [one.unlisted for one in going_on if one.unlisted is not None]
     alone = [(lease, how) for lease, how in flapping if lease.key not in covered]
     flappers = {lease.key for lease, _ in alone}
     groups: dict[tuple[Phase, Kind], list[Tracked]] = defaultdict(list)
     folded: dict[ObjectName, Tracked] = {}
     for lease in troubled:
-        if lease.key in covered or any(one.counts(lease.kind, lease.phase_since) for one in crowds):
+        known_in = covered if lease.phase is Phase.LATE else explained
+        if lease.key in known_in or any(
+            one.counts(lease.kind, lease.phase_since) for one in crowds
+        ):
             folded[lease.key] = lease
         elif lease.phase is not Phase.LATE or lease.key not in flappers:
             groups[lease.phase, lease.kind].append(lease)
@@ -264,7 +269,7 @@ def _awaited(going_on: Iterable[Incident], tracked: Iterable[Tracked]) -> list[I
         for one in going_on
         if one.unlisted is not None
         or abandoned.isdisjoint(one.leases)
-        or not waits.isdisjoint(one.leases)
+        or not waits.isdisjoint(one.explained)
     ]
 
 

@@ -1,6 +1,6 @@
 """An incident: changes of one cause, with what we concluded and from what."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -129,6 +129,28 @@ class Incident(msgspec.Struct, frozen=True, kw_only=True):
     def causes(self) -> dict[Member, Cause]:
         """The cause of each member."""
         return dict.fromkeys(self.members, self.cause) | dict(self.own_causes)
+
+    @property
+    def still_open(self) -> set[ObjectName]:
+        """The Leases that it leaves without a holder.
+
+        An identity has the word of its change after the uid; `term` is also a release, which stands
+        alone as long as nobody has acquired.
+        """
+        if self.ended is not None:
+            return set()
+        words: dict[ObjectName, list[str]] = {}
+        for member in self.members:
+            words.setdefault(member.lease, []).append(f"{member.identity} ".split(" ")[1])
+        return {key for key, seen in words.items() if seen[-1] == "expired" or seen == ["term"]}
+
+    @property
+    def explained(self) -> Collection[ObjectName]:
+        """The Leases of which it says why nobody holds them, if nobody does: somebody may have held
+        one of its Leases meanwhile, and lost it for another reason.
+        """
+        goes_on = self.cause is Cause.FLAPPING or len(self.leases) == 1
+        return self.leases if goes_on else self.still_open
 
     @property
     def planned(self) -> bool:

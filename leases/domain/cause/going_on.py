@@ -156,7 +156,7 @@ class GoingOn:
         self._stopped_at = stopped_at
         for incident in incidents:
             if incident.ended is None or not incident.settled:
-                since, lost = incident.unheld_since, _still_open(incident)
+                since, lost = incident.unheld_since, incident.still_open
                 known = {key: wait_of(key) for key in lost} if since is not None else {}
                 waits = {key: one for key, one in known.items() if one is not None}
                 if len(waits) < len(lost) or incident.unlisted is not None:
@@ -389,17 +389,3 @@ def _retold(incident: Incident, clue: Clue) -> Incident:
         sentence = f"{incident.sentence}; it was started anew"
         incident = _replace(incident, cause=Cause.RESTART_IN_PLACE, sentence=sentence)
     return incident
-
-
-def _still_open(incident: Incident) -> set[ObjectName]:
-    """Return the Leases that nobody held when the incident was stored.
-
-    An identity has the word of its change after the uid; `term` is also a release, which stands
-    alone as long as nobody has acquired.
-    """
-    if incident.ended is not None:
-        return set()
-    words: dict[ObjectName, list[str]] = {}
-    for member in incident.members:
-        words.setdefault(member.lease, []).append(f"{member.identity} ".split(" ")[1])
-    return {key for key, seen in words.items() if seen[-1] == "expired" or seen == ["term"]}

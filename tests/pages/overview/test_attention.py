@@ -204,6 +204,16 @@ def test_the_leases_of_an_incident_fold_into_its_line_and_nothing_else_does():
     assert (line.amount, line.moment) == ("1 m 30 s", "since 12:02:53")
 
 
+def test_a_lease_that_was_held_since_an_incident_and_lost_again_is_none_of_its_leases():
+    lost, other = tracked("lost", phase=Phase.EXPIRED), tracked("other", phase=Phase.EXPIRED)
+    late = tracked("late", phase=Phase.LATE, age=9)
+    keys = lost.key, other.key, late.key
+    old = open_incident(*keys, held_since=[lost.key, late.key], began=NOW - timedelta(seconds=90))
+    first, second = lines(lost, other, late, going_on=[old])
+    assert first.why[0].text == "3 Leases, 1 of them without a holder now: other, 1 late."
+    assert (second.label, second.word) == ("lost", "Expired.")
+
+
 def test_a_lease_lost_in_one_incident_after_another_counts_in_the_newest():
     lost, other = tracked("lost", phase=Phase.EXPIRED), tracked("other", phase=Phase.EXPIRED)
     old = open_incident(lost.key, other.key, id="old", began=NOW - timedelta(seconds=90))

@@ -111,6 +111,15 @@ def test_an_incident_has_one_row_instead_of_those_of_its_leases(store, operator)
     assert "data-incident" not in elsewhere
 
 
+def test_a_lease_that_was_lost_again_has_a_row_beside_its_old_incident(store, operator):
+    expired_leases(store, 4)
+    keys = [ObjectName("apps", f"out-{n:03}") for n in range(4)]
+    tell(open_incident(*keys, held_since=keys[3:]))
+    html = text_of(operator.get("/c/a/wall/"))
+    assert "Node down, likely, 4 Leases" in html
+    assert re.findall(r'data-tile="([^"]+)"', html)[0] == "apps/out-003"
+
+
 def test_a_wall_has_room_for_three_incidents_and_names_the_leases_of_the_others(store, operator):
     expired_leases(store, 15)
     names = [[ObjectName("apps", f"out-{3 * n + m:03}") for m in range(3)] for n in range(4)]

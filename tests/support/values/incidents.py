@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from leases.domain.change import Change, ChangeType
-from leases.domain.incident import Cause, Confidence, Evidence, Incident, Source
+from leases.domain.incident import Cause, Confidence, Evidence, Incident, Member, Source
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from tests.support.values.changes import T0, a_change
@@ -38,9 +39,13 @@ def an_incident(**given: Any) -> Incident:
     return Incident(**(values | given))
 
 
-def open_incident(*keys: ObjectName, **given: Any) -> Incident:
-    """One of these Leases that began just now and goes on."""
+def open_incident(
+    *keys: ObjectName, held_since: Iterable[ObjectName] = (), **given: Any
+) -> Incident:
+    """One of these Leases that began just now and goes on; somebody has held some of them since."""
+    words = [(key, "expired 1") for key in keys] + [(key, "term 2") for key in held_since]
     values: dict[str, Any] = {
+        "members": tuple(Member(key, f"uid {word} 0") for key, word in words),
         "id": "5e1f",
         "began": datetime.now(UTC),
         "ended": None,
