@@ -42,7 +42,9 @@ _LARGE = ("members", "story")  # columns that a list does not need
 
 
 class StoredIncident(msgspec.Struct, frozen=True, kw_only=True):
-    """One incident without its members. `story` has copies of its first changes, oldest first."""
+    """One incident without its members. `story` has copies of its first changes, and what history
+    has of the others, oldest first.
+    """
 
     incident: Incident
     changes: int  # that belong to it
@@ -177,10 +179,12 @@ def incident_of(cluster: str, incident: str) -> StoredIncident | None:
         if row is None:
             return None
         if not row.part_of:
-            found = readable_incident(row)
+            found, stored = readable_incident(row), _story(row)
+            if row.changes > len(stored):
+                stored = _with_the_rest(to_incident(row, members=True), stored)
             story = tuple(
                 msgspec.structs.replace(change, cause=found.cause, incident=found.id)
-                for _, change in _story(row)
+                for _, change in stored
             )
             return StoredIncident(
                 incident=found, changes=row.changes, updated_at=row.updated_at, story=story
@@ -404,24 +408,49 @@ def unexplained_changes(cluster: str, since: datetime) -> list[Clue]:
 
 def losses_of(incident: Incident) -> list[Clue]:
     """Return the changes of an incident that history has, oldest first."""
-    members, found = set(incident.members), []
-    for key in incident.leases:
-        rows = select(
-            f"SELECT identity, {COLUMNS} FROM {by_index('change_by_lease')} "  # noqa: S608
-            "WHERE cluster = %s AND namespace = %s AND name = %s AND at >= %s "
-            "ORDER BY at DESC, id DESC LIMIT %s",
-            [incident.cluster, key.namespace, key.name, incident.began, MOST],
-        )
-        clues = (_clue(to_change(tuple(row)), identity) for identity, *row in reversed(rows))
-        found += [
-            msgspec.structs.replace(clue, by_person=clue.change.cause is Cause.BY_HAND)
-            for clue in clues
-            if clue.member in members
-        ]
-    return found
+    members = set(incident.members)
+    return [
+        _clue(change, identity, by_person=change.cause is Cause.BY_HAND)
+        for identity, change in _changes_of(incident)
+        if _member(identity, change) in members
+    ]
 
 
-def _clue(change: Change, identity: str) -> Clue:
+FEW_LEASES = 100  # are read one by one; of more, all changes of that time
+
+
+def _changes_of(incident: Incident) -> Story:
+    """Return the newest changes of its Leases since it began, each Lease's oldest first."""
+    columns, newest = f"SELECT identity, {COLUMNS} FROM", "ORDER BY at DESC, id DESC LIMIT %s"
+    since: tuple[object, ...] = (incident.cluster, incident.began)
+    if len(incident.leases) > FEW_LEASES:
+        table, keys = f"{by_index('change_by_time')} WHERE cluster = %s AND at >= %s", [since]
+    else:
+        table = f"{by_index('change_by_lease')} WHERE cluster = %s AND at >= %s "
+        table += "AND namespace = %s AND name = %s"
+        keys = [(*since, key.namespace, key.name) for key in incident.leases]
+    rows = [
+        row for key in keys for row in select(f"{columns} {table} {newest}", (*key, MOST))[::-1]
+    ]
+    return tuple((identity, to_change(tuple(row))) for identity, *row in rows)
+
+
+def _with_the_rest(incident: Incident, story: Story) -> Story:
+    """Add the changes for which the story of an incident has no room, if history has them."""
+    members = set(incident.members)
+    whole = {_member(*one): one for one in story}
+    for identity, change in _changes_of(incident):
+        member = _member(identity, change)
+        if change.incident == incident.id or member in members:
+            whole.setdefault(member, (identity, change))
+    return tuple(sorted(whole.values(), key=lambda one: (one[1].at, one[1].observed_at)))
+
+
+def _member(identity: str, change: Change) -> Member:
+    return Member(ObjectName(change.namespace, change.name), identity)
+
+
+def _clue(change: Change, identity: str, *, by_person: bool = False) -> Clue:
     observed_at = change.renewed_at
     before = None
     if change.change is ChangeType.EXPIRED and observed_at is not None:
@@ -434,7 +463,8 @@ def _clue(change: Change, identity: str) -> Clue:
         after=after,
         observed_at=observed_at,
         usual_writer=_usual_writer(change),
-        stored=Member(ObjectName(change.namespace, change.name), identity),
+        by_person=by_person,
+        stored=_member(identity, change),
     )
 
 

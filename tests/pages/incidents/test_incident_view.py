@@ -18,6 +18,7 @@ from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.watched_times import Connection, ConnectionState
 from leases.history import outbox
+from leases.history.insert_incidents import MAX_STORY
 from tests.pages.conftest import HTMX, text_of
 from tests.pages.incidents.incident_page import URL, keep, words
 from tests.support.board import browser_of, member
@@ -63,6 +64,21 @@ def test_a_fight_in_which_it_is_always_held_has_no_time_without_a_holder(store, 
     keep((a_change(10),), ended=None, worst_gap_seconds=None, cause=Cause.FLAPPING)
     for page in (URL, "/c/a/incidents/", f"{URL}?format=markdown"):
         assert "none seen" in words(operator.get(page)), page
+
+
+def test_a_long_fight_is_told_to_its_end(store, operator):
+    fight = [
+        a_change(number, change=ChangeType.REPLACED, at=T0 + number * timedelta(seconds=1),
+                 holder=f"f{number % 2}", previous_holder=f"f{1 - number % 2}")
+        for number in range(MAX_STORY + 10)
+    ]  # fmt: skip
+    end = T0 + timedelta(hours=1)
+    fight.append(a_change(999, at=end, holder="last", previous_holder="f1"))
+    keep(tuple(fight), cause=Cause.FLAPPING, ended=end)
+    page = words(operator.get(f"{URL}?changes=9"))
+    assert "kube-system scheduler f1 last " in page
+    assert f"of {len(fight)}" in page
+    assert "in History alone" not in page
 
 
 def test_it_outlives_the_rows_that_it_was_made_from(told, operator, monkeypatch):
