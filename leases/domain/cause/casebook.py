@@ -286,12 +286,13 @@ class Casebook:
         episodes = list(flapped_before(clues))
         if not episodes or incident_id(self._cluster, episodes[0].first) != incident.id:
             return False
+        # Its sentence counts the losses: it stands for evidence where nothing else was seen.
+        seen = tuple(one for one in incident.evidence if one.sentence != incident.sentence)
         for one in episodes:
             is_first = one is episodes[0]
             verdict = Verdict(
-                Cause.UNKNOWN, incident.confidence, incident.sentence,
-                incident.evidence if is_first else (),
-            )  # fmt: skip
+                Cause.UNKNOWN, incident.confidence, incident.sentence, seen if is_first else ()
+            )
             self._episodes[id(one)] = one
             self._judged[id(one)] = self._judgement(one, verdict)
             if one.open:

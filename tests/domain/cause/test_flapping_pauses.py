@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from leases.domain.cause.facts import EventFact, Fact, PodFact, Question
 from leases.domain.change import Change, identity
 from leases.domain.incident import Cause, Incident, Source
-from tests.support.pauses import ELECTIONS, NODES, Answers, Board, Cluster, pod
+from tests.support.pauses import ELECTIONS, NODES, Answers, Board, Cluster, pod, watching
 from tests.support.values.leases import after
 
 FLAPS = 3
@@ -144,6 +144,22 @@ async def test_a_fight_that_a_watch_brings_late_stays_one_incident() -> None:
     assert incident.cause is Cause.FLAPPING
     assert incident.sentence.startswith(f"team/app-{FLAPS} was lost 11 times within ")
     board.stop()
+
+
+async def test_after_a_stop_the_evidence_of_a_fight_counts_as_its_sentence_does() -> None:
+    cluster = Cluster()
+    board = watching(cluster, 60)
+    for stops in (True, False):
+        for number in range(8):
+            cluster.move(FLAPS, pod(FLAPS, f"w{number}bc"), board.now + 1)
+            board.until(board.now + 2)
+        board.until(board.now + 30)
+        [incident] = [one for one in board.incidents if one.cause is Cause.FLAPPING]
+        assert [one.sentence for one in incident.evidence] == [incident.sentence]
+        board.stop()
+        if stops:
+            board = Board(cluster, board.now + 5, earlier=board)
+            board.connect()
 
 
 # A contender that begins anew waits for the duration, and for its next check: up to 4.4 s more.
