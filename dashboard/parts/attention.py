@@ -221,18 +221,16 @@ def attention(
     going_on = _beside(known, flapping, troubled)
     cared = _cared_for(known, now, care)
     covered = {key for incident in going_on for key in incident.leases}
-    explained = {key for incident in going_on for key in incident.explained}
     crowds = [one.unlisted for one in going_on if one.unlisted is not None]
     alone = [(lease, how) for lease, how in flapping if lease.key not in covered]
     flappers = {lease.key for lease, _ in alone}
     groups: dict[tuple[Phase, Kind], list[Tracked]] = defaultdict(list)
-    folded: dict[ObjectName, Tracked] = {}
+    folded = _explained(troubled, going_on)
     for lease in troubled:
-        known_in = covered if lease.phase is Phase.LATE else explained
-        if lease.key in known_in or any(
-            one.counts(lease.kind, lease.phase_since) for one in crowds
-        ):
+        if any(one.counts(lease.kind, lease.phase_since) for one in crowds):
             folded[lease.key] = lease
+        elif lease.key in folded:
+            continue
         elif lease.phase is not Phase.LATE or lease.key not in flappers:
             groups[lease.phase, lease.kind].append(lease)
     lines = [
@@ -248,6 +246,19 @@ def attention(
         lines.append(_nameless(cluster, nameless_at, now))
     lines += _of_groups(cluster, groups, now, care)
     return sorted(lines, key=lambda line: (line.rank, line.since or 0.0))
+
+
+def _explained(
+    troubled: Iterable[Tracked], going_on: Sequence[Incident]
+) -> dict[ObjectName, Tracked]:
+    """Those whose trouble an incident tells; that a Lease is late belongs to any incident of it."""
+    late = {key for incident in going_on for key in incident.leases}
+    lost = {key for incident in going_on for key in incident.explained}
+    return {
+        lease.key: lease
+        for lease in troubled
+        if lease.key in (late if lease.phase is Phase.LATE else lost)
+    }
 
 
 def _cared_for(going_on: Iterable[Incident], now: datetime, care: Care) -> dict[ObjectName, str]:
