@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from leases.domain.cause.clue import Clue, Episode, opens
 from leases.domain.cause.facts import Break, Fact, Knowledge, Question
-from leases.domain.cause.flapping import flapped_before, thinned_out
+from leases.domain.cause.flapping import flapped_before, taken_over, thinned_out
 from leases.domain.cause.going_on import ENDS, SETTLED_AFTER, GoingOn, Wait, as_of, is_news, waiting
 from leases.domain.cause.groups import (
     ReportedAs,
@@ -230,6 +230,8 @@ class Casebook:
             for group in groups
             for one in self._report(group, crowd if group is crowded else None, now)
         ]
+        for episode in [one for group in groups for one in taken_over(group)]:
+            self._drop(episode)
         news += self._withdraw({group.episodes[0].number for group in groups}, groups)
         return news + self._going_on.review(now)
 
@@ -471,9 +473,7 @@ class Casebook:
             self._incident_of.pop(number, None)
             self._inquiries.close(episode)
             self._forget_names(number)
-        if len({one.episode.key for one in group.episodes}) == 1:
-            resting = [one for one in group.episodes if one.episode.rests]
-            self._judged |= {id(one.episode): one for one in thinned_out(resting)}
+        self._judged |= {id(one.episode): one for one in thinned_out(group)}
 
     def _withdraw(self, numbers: set[str], groups: list[Group]) -> list[Incident]:
         """Withdraw incidents whose episodes belong to another one now."""

@@ -334,7 +334,8 @@ def packed(clues: Iterable[Clue]) -> bytes:
     ])  # fmt: skip
 
 
-def unpacked(kept: bytes, members: Iterable[Member]) -> list[Clue]:
+def unpacked(kept: Iterable[bytes], members: Iterable[Member]) -> list[Clue]:
+    rows = [one for part in kept for one in _unpack(part)]
     return [
         Clue(
             change=msgspec.structs.replace(
@@ -347,7 +348,7 @@ def unpacked(kept: bytes, members: Iterable[Member]) -> list[Clue]:
             by_person=one.by_person,
             stored=member,
         )
-        for one, member in zip(_unpack(kept), members, strict=True)
+        for one, member in zip(rows, members, strict=True)
     ]
 
 
@@ -355,17 +356,20 @@ class Episode:
     """One Lease, and what happened to it. `open`: nobody holds it yet."""
 
     __slots__ = (
-        "_clues", "_members", "at", "cut_at", "duration", "end", "is_cut_off", "key", "kind",
-        "loser", "lost_at", "open", "opening", "rhythm", "slowest", "stays_away",
-        "waited_out",
+        "_clues", "_hosts", "_is_plain", "_members", "at", "cut_at", "duration", "end",
+        "is_cut_off", "key", "kind", "loser", "losses", "lost_at", "open", "opening", "rhythm",
+        "slowest", "stays_away", "waited_out",
     )  # fmt: skip
 
     def __init__(self, clue: Clue, waited_out: Break | None = None) -> None:
         """`waited_out`: nobody could write in that time; the clue ended a wait that was older."""
         self.key = clue.key
         self.waited_out = waited_out
-        self._clues: list[Clue] | bytes = [clue]
+        self._clues: list[Clue] | tuple[bytes, ...] = [clue]
         self._members: tuple[Member, ...] = ()  # of its clues, once it rests
+        self._hosts: tuple[str, ...] = ()  # of those who lost it later
+        self._is_plain = False  # its changes alone tell how it went
+        self.losses = 1  # that it stands for
         self.open = clue.change.change in _GAPS
         self.cut_at: datetime | None = None  # what came after does not tell why it was lost
         self.end: Clue | None = None  # of what was cut: it is held again, or gone
@@ -385,13 +389,39 @@ class Episode:
     @property
     def rests(self) -> bool:
         """Whether it is judged for good."""
-        return isinstance(self._clues, bytes)
+        return isinstance(self._clues, tuple)
 
     def rest(self) -> None:
         """Keep what is told of it, not what it was judged by: that is most of its memory."""
         clues = self.clues
         self._members = tuple(one.stored or Member(self.key, one.identity) for one in clues)
-        self._clues = packed(clues)
+        self._clues = (packed(clues),)
+        apart = self.waited_out or self.end or self.is_cut_off or self.stays_away or self.open
+        put = self.opening is ChangeType.ACQUIRED or clues[0].own_cause is not None
+        self._is_plain = not (apart or put or self.kind is Kind.HEARTBEAT)
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """The hosts of those who lost the Lease, each once."""
+        first = () if self.loser is None else (self.loser.host,)
+        return tuple(dict.fromkeys((*first, *self._hosts)))
+
+    @property
+    def kept(self) -> tuple[tuple[bytes, ...], tuple[Member, ...]] | None:
+        """What is kept of it, if it rests, and nothing but its changes tells how it went."""
+        if isinstance(self._clues, list) or not self._is_plain:
+            return None
+        return self._clues, self._members
+
+    def take_over(self, later: "Episode") -> bool:
+        """Stand for the next loss of the Lease too, where that is possible."""
+        mine, its = self.kept, later.kept
+        if mine is None or its is None:
+            return False
+        self._clues, self._members = (*mine[0], *its[0]), (*mine[1], *its[1])
+        self._hosts = tuple(dict.fromkeys((*self._hosts, *later.hosts)))
+        self.losses += later.losses
+        return True
 
     def begin_with(self, birth: Clue) -> None:
         """Let an earlier change begin it."""

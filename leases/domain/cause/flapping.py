@@ -73,26 +73,31 @@ def _goes_on(before: Sequence[Judged], after: Judged, blind: Sequence[Span]) -> 
     """Whether a Lease that flaps was lost again before nobody had lost it for long enough."""
     waited = watched_seconds([(_ended_at(before[-1]), after.at)], blind)
     is_soon = waited <= SETTLED_AFTER.total_seconds()
-    return is_soon and len(before) >= QUICK_LOSSES and _flaps(before)
+    return is_soon and _count(before) >= QUICK_LOSSES and _flaps(before)
 
 
 def _is_across(one: Judged, blind: Iterable[Span]) -> bool:
     """Whether nobody watched when it was lost, or when its next renewal was due. A write that the
     watch brought later, with its own time, needs nobody who watched."""
+    if one.gap is not None or not any(since < one.at <= until for since, until in blind):
+        return one.gap is not None
     first = one.episode.first.change
-    dated = first.change in _WRITTEN and not first.inferred
-    unseen = not dated and any(since < one.at <= until for since, until in blind)
-    return unseen or one.gap is not None
+    return first.inferred or first.change not in _WRITTEN
 
 
 def _is_seldom(spell: Sequence[Judged]) -> bool:
     """Whether these are too few losses, or each of another Pod that was only stopped."""
     released = any(one.episode.opening is ChangeType.RELEASED for one in spell)
-    return len(spell) < QUICK_LOSSES or (released and len(_hosts(spell)) == len(spell))
+    number = _count(spell)
+    return number < QUICK_LOSSES or (released and len(_hosts(spell)) == number)
+
+
+def _count(spell: Iterable[Judged]) -> int:
+    return sum(one.episode.losses for one in spell)
 
 
 def _hosts(spell: Iterable[Judged]) -> set[str]:
-    return {one.episode.loser.host for one in spell if one.episode.loser is not None}
+    return {host for one in spell for host in one.episode.hosts}
 
 
 def _lost_again_and_again(spells: Sequence[Sequence[Judged]], blind: Sequence[Span]) -> Verdict:
@@ -104,7 +109,7 @@ def _lost_again_and_again(spells: Sequence[Sequence[Judged]], blind: Sequence[Sp
     during = [(losses[0].at, losses[-1].at)]
     seconds = (losses[-1].at - losses[0].at).total_seconds()
     watched = watched_seconds(during, blind)
-    lost = f"was lost {len(losses)} times within {span(watched)}"
+    lost = f"was lost {_count(losses)} times within {span(watched)}"
     if len(spells) > 1:
         lost += f", without {span(seconds - watched)} that nobody watched,"
     if any(map(_flaps, spells)):
@@ -118,15 +123,34 @@ def _lost_again_and_again(spells: Sequence[Sequence[Judged]], blind: Sequence[Sp
     return Verdict(best.cause, best.confidence, sentence, evidence)
 
 
-def thinned_out(resting: Sequence[Judged]) -> Iterator[Judged]:
+def thinned_out(group: Group) -> Iterator[Judged]:
     """Yield those of which nobody reads the evidence any more, with one verdict for all."""
-    between = resting[TOLD_FIRST:-TOLD_LAST]
+    between, verdicts = _between(group), [one.verdict for one in group.episodes]
     words = next((one.verdict for one in between if not one.verdict.evidence), None)
     for one in between:
         if one.verdict.evidence:
-            best = words or min((each.verdict for each in resting), key=surest)
-            words = words or msgspec.structs.replace(best, evidence=())
+            words = words or msgspec.structs.replace(min(verdicts, key=surest), evidence=())
             yield msgspec.structs.replace(one, verdict=words)
+
+
+def taken_over(group: Group) -> list[Episode]:
+    """Let the first of those in between stand for the next ones: each takes a kilobyte. Returns
+    those that nobody needs any more.
+    """
+    known, found = None, []
+    for one in _between(group):
+        if known is not None and known.take_over(one.episode):
+            found.append(one.episode)
+        else:
+            known = one.episode
+    return found
+
+
+def _between(group: Group) -> list[Judged]:
+    """The losses of one Lease that are over for long, without the first and the newest."""
+    if len({one.episode.key for one in group.episodes}) > 1:
+        return []
+    return [one for one in group.episodes if one.episode.rests][TOLD_FIRST:-TOLD_LAST]
 
 
 def _flaps(spell: Iterable[Judged]) -> bool:

@@ -284,7 +284,7 @@ def incident_of(
     """Return the incident as it is known now."""
     episodes, verdict = [one.episode for one in group.episodes], group.verdict
     clues = sorted((clue for one in episodes for clue in one.all_clues), key=_at)
-    losers = [one.loser.host for one in episodes if one.loser is not None]
+    losers = [host for one in episodes for host in one.hosts]
     blind = blind_times(breaks, now)
     standing = standing_of(group, now, blind)
     unlisted = None if crowd is None else crowd.unlisted

@@ -406,13 +406,16 @@ def chains(
     """
     found: list[list[Judged]] = []
     until: datetime | None = None
+    losses = 0
     for one in some_of:
         apart = 0.0 if until is None else watched_seconds([(until, one.lost_at)], blind)
         late = apart > gap.total_seconds()
-        if until is None or late or _is_full(found[-1], one, longest, few):
+        full = losses >= few and found and one.lost_at - found[-1][0].lost_at > longest
+        if until is None or late or full:
             found.append([])
-            until = end(one)
+            until, losses = end(one), 0
         found[-1].append(one)
+        losses += one.episode.losses
         until = max(until, end(one))
     return found
 
@@ -420,7 +423,3 @@ def chains(
 def several(by: dict[K, list[Judged]], least: int = 2) -> Iterator[list[Judged]]:
     """Yield those lists alone that can be a group: most episodes stand alone."""
     return (there for there in by.values() if len(there) >= least)
-
-
-def _is_full(chain: list[Judged], one: Judged, longest: timedelta, few: int) -> bool:
-    return len(chain) >= few and one.lost_at - chain[0].lost_at > longest

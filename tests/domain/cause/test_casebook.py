@@ -24,6 +24,7 @@ from leases.domain.cause.facts import (
     Question,
     RefusedSource,
 )
+from leases.domain.cause.flapping import taken_over
 from leases.domain.cause.going_on import SETTLED_AFTER, so_far
 from leases.domain.cause.inquiry import Inquiries
 from leases.domain.cause.scene import Scene, Verdict
@@ -576,7 +577,21 @@ def test_an_election_that_flaps_for_an_hour_is_one_incident_in_little_memory() -
     assert flaps.cause is Cause.FLAPPING
     assert "was lost 120 times" in flaps.sentence
     assert len(flaps.members) == 239
-    assert grown < 100 * 2000
+    assert grown < 100 * 1500
+
+
+def test_a_loss_that_stands_for_the_next_ones_tells_what_they_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told = []
+    for joins in (taken_over, lambda *_: []):
+        monkeypatch.setattr(casebook, "taken_over", joins)
+        book, store = Casebook("a"), Store("a")
+        found = flapped(book, store, range(60))
+        (flaps,) = [one for one in found.values() if one.members and not one.part_of]
+        told.append((flaps, [clue.member for clue in book.losses()[flaps.id]]))
+    assert told[0] == told[1]
+    assert "was lost 60 times" in told[0][0].sentence
 
 
 def test_a_loss_after_a_late_renewal_is_one_of_those_of_what_flaps() -> None:

@@ -9,7 +9,9 @@ from datetime import datetime
 import pytest
 from msgspec.structs import replace
 
+from leases.domain.cause import casebook
 from leases.domain.cause.facts import EventFact, Fact, PodFact, Question
+from leases.domain.cause.flapping import taken_over
 from leases.domain.change import Change, identity
 from leases.domain.incident import Cause, Incident, Source
 from tests.support.pauses import ELECTIONS, NODES, Answers, Board, Cluster, pod, watching
@@ -160,6 +162,26 @@ async def test_after_a_stop_the_evidence_of_a_fight_counts_as_its_sentence_does(
         if stops:
             board = Board(cluster, board.now + 5, earlier=board)
             board.connect()
+
+
+async def test_a_loss_stands_for_none_beyond_a_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = []
+    for joins in (taken_over, lambda *_: []):
+        monkeypatch.setattr(casebook, "taken_over", joins)
+        board = flapped(hosted=False)
+        for _ in range(3):
+            for number in range(12):
+                board.cluster.move(FLAPS, pod(FLAPS, f"y{number}bc"), board.now + 1)
+                board.until(board.now + 8)
+            board.cut()
+            board.until(board.now + 30)
+            board.connect()
+        board.until(board.now + 60)
+        told.append(board.incidents)
+        board.stop()
+    assert told[0] == told[1]
+    [fight] = [one for one in told[0] if one.cause is Cause.FLAPPING]
+    assert " that nobody watched, by " in fight.sentence
 
 
 # A contender that begins anew waits for the duration, and for its next check: up to 4.4 s more.
