@@ -19,6 +19,7 @@ from leases.domain.cause.clue import FORM_WRITER, Clue, is_human_writer
 from leases.domain.change import Change, ChangeType
 from leases.domain.incident import Cause, ElsewhereIncident, Incident, Member, Standing
 from leases.domain.lease import Lease, LeaseSpec, ObjectMeta, ObjectName
+from leases.domain.steady_clock import LATEST
 from leases.history.database import NUL_SYMBOL, by_index, from_stored, moment, select, to_stored
 from leases.history.find_changes import BadCursor, of_lease
 from leases.history.rows import (
@@ -181,7 +182,8 @@ def incident_of(cluster: str, incident: str) -> StoredIncident | None:
         if not row.part_of:
             found, stored = readable_incident(row), _story(row)
             if row.changes > len(stored):
-                stored = _with_the_rest(to_incident(row, members=True), stored)
+                known = readable_incident(row, members=True)
+                stored = _with_the_rest(known, row.changes, stored)
             story = tuple(
                 msgspec.structs.replace(change, cause=found.cause, incident=found.id)
                 for _, change in stored
@@ -420,23 +422,25 @@ FEW_LEASES = 100  # are read one by one; of more, all changes of that time
 
 
 def _changes_of(incident: Incident) -> Story:
-    """Return the newest changes of its Leases since it began, each Lease's oldest first."""
-    columns, newest = f"SELECT identity, {COLUMNS} FROM", "ORDER BY at DESC, id DESC LIMIT %s"
-    since: tuple[object, ...] = (incident.cluster, incident.began)
+    """Return the newest changes of its Leases while it went on, each Lease's oldest first."""
+    among, newest = "cluster = %s AND at >= %s AND at <= %s", "ORDER BY at DESC, id DESC LIMIT %s"
+    during: tuple[object, ...] = (incident.cluster, incident.began, incident.ended or LATEST)
     if len(incident.leases) > FEW_LEASES:
-        table, keys = f"{by_index('change_by_time')} WHERE cluster = %s AND at >= %s", [since]
+        table, keys = f"{by_index('change_by_time')} WHERE {among}", [during]
     else:
-        table = f"{by_index('change_by_lease')} WHERE cluster = %s AND at >= %s "
-        table += "AND namespace = %s AND name = %s"
-        keys = [(*since, key.namespace, key.name) for key in incident.leases]
-    rows = [
-        row for key in keys for row in select(f"{columns} {table} {newest}", (*key, MOST))[::-1]
-    ]
+        table = f"{by_index('change_by_lease')} WHERE {among} AND namespace = %s AND name = %s"
+        keys = [(*during, key.namespace, key.name) for key in incident.leases]
+    sql = f"SELECT identity, {COLUMNS} FROM {table} {newest}"  # noqa: S608
+    rows = [row for key in keys for row in select(sql, (*key, MOST))[::-1]]
     return tuple((identity, to_change(tuple(row))) for identity, *row in rows)
 
 
-def _with_the_rest(incident: Incident, story: Story) -> Story:
-    """Add the changes for which the story of an incident has no room, if history has them."""
+def _with_the_rest(incident: Incident, changes: int, story: Story) -> Story:
+    """Add the `changes` for which the story of an incident has no room, if history has them. Of
+    many Leases, only if that makes it whole.
+    """
+    if len(incident.leases) > FEW_LEASES and changes > MOST:
+        return story
     members = set(incident.members)
     whole = {_member(*one): one for one in story}
     for identity, change in _changes_of(incident):

@@ -96,6 +96,18 @@ async def test_copies_of_changes_have_a_bound_and_each_change_keeps_its_cause(ru
     assert {one.cause for one in found.story} == {Cause.DRAIN}
 
 
+async def test_what_is_not_copied_of_an_old_incident_is_read_from_its_time(running, monkeypatch):
+    monkeypatch.setattr(insert_incidents, "MAX_STORY", 3)
+    monkeypatch.setattr("leases.history.find_incidents.MOST", 4)
+    old = msgspec.structs.replace(OPEN, ended=CHANGES[-1].at)
+    later = [a_change(500 + number, at=T0 + timedelta(days=1 + number)) for number in range(9)]
+    running.record(cluster="a", changes=(*CHANGES, *later))
+    running.record_incidents("a", [Reviewed(old, T0)])
+    await until(ChangeRecord.objects.filter(incident="one").exists)
+    found = await in_thread(lambda: incident_of("a", "one"))
+    assert len(found.story) == 4
+
+
 def test_the_copies_of_one_incident_take_less_than_400_kilobytes():
     story = tuple(("x" * 64, change) for change in CHANGES * (insert_incidents.MAX_STORY // 4))
     assert len(as_text(story)) < 400_000
