@@ -60,7 +60,7 @@ document.addEventListener("htmx:beforeSwap", ({ detail }) => {
   if (!ids) return;
   const drawnBy = Number(detail.xhr.getResponseHeader("X-Clock-Jumps"));
   const left = detail.target === document.body && detail.pathInfo.finalRequestPath !== here();
-  if (!detail.requestConfig.elt.isConnected) return (detail.shouldSwap = false); // what was drawn in its place asks anew
+  if (!detail.requestConfig.elt.isConnected) return (detail.shouldSwap = false); // what replaced it asks
   if (left || drawnBy !== followed()) return (detail.shouldSwap = false); // of another URL or clock: fetch again
   if (detail.xhr.status === 404) Object.assign(detail, { shouldSwap: true, isError: false });
   if (detail.xhr.status === 403) waiting.clear(); // asking again changes nothing

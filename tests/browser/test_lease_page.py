@@ -269,7 +269,7 @@ def test_a_new_installation_begins_at_its_first_watched_moment(story, visits, wi
 STAMPS = """() => import("leaseboard/drawn").then(({ drawing }) => {
   const fetched = (stamp, headers) => {
     const xhr = { getResponseHeader: () => stamp };
-    const detail = { xhr, requestConfig: { headers } };
+    const detail = { xhr, requestConfig: { headers, elt: document.body } };
     document.dispatchEvent(new CustomEvent("htmx:beforeSwap", { detail }));
     return drawing().drawn;
   };
