@@ -175,7 +175,7 @@ def _cared(said: str) -> tuple[Part, ...]:
 
 
 def _extent(incident: Incident, bad: Sequence[Tracked]) -> str:
-    """`4 Leases, 3 of them without a holder now, 1 late`; two or fewer are named, unless
+    """`4 Leases, 3 of them still without a holder, 1 late`; two or fewer are named, unless
     the sentence of the incident does.
     """
     said = [counted(incident.lease_count, "Lease")]
@@ -188,7 +188,7 @@ def _extent(incident: Incident, bad: Sequence[Tracked]) -> str:
             if lost == len(vacant) <= NAMED
             else ""
         )
-        said.append(f"{lost:,} of them without a holder now{named}")
+        said.append(f"{lost:,} of them still without a holder{named}")
     said += [f"{len(late):,} late"] if late else []
     return ", ".join(said)
 

@@ -137,7 +137,7 @@ def test_an_abandoned_lease_is_told_once_and_its_incident_asks_for_nothing():
     assert lines(left, going_on=[open_incident(left.key)]) == []
     assert lines(left, going_on=[open_incident(left.key, back.key)]) == []
     (line,) = lines(left, lost, going_on=[open_incident(left.key, lost.key)])
-    assert line.why[0].text == "2 Leases, 1 of them without a holder now: lost."
+    assert line.why[0].text == "2 Leases, 1 of them still without a holder: lost."
 
 
 def test_what_flaps_stands_above_what_is_late_and_below_what_expired():
@@ -200,7 +200,7 @@ def test_the_leases_of_an_incident_fold_into_its_line_and_nothing_else_does():
     line = found[0]
     assert (line.url, line.phase) == ("/c/prod/incidents/5e1f/", "expired")
     assert line.word == "Node down, likely."
-    assert line.why[0].text == "6 Leases, 3 of them without a holder now, 1 late."
+    assert line.why[0].text == "6 Leases, 3 of them still without a holder, 1 late."
     assert (line.amount, line.moment) == ("1 m 30 s", "since 12:02:53")
 
 
@@ -210,7 +210,7 @@ def test_a_lease_that_was_held_since_an_incident_and_lost_again_is_none_of_its_l
     keys = lost.key, other.key, late.key
     old = open_incident(*keys, held_since=[lost.key, late.key], began=NOW - timedelta(seconds=90))
     first, second = lines(lost, other, late, going_on=[old])
-    assert first.why[0].text == "3 Leases, 1 of them without a holder now: other, 1 late."
+    assert first.why[0].text == "3 Leases, 1 of them still without a holder: other, 1 late."
     assert (second.label, second.word) == ("lost", "Expired.")
 
 
@@ -220,8 +220,8 @@ def test_a_lease_lost_in_one_incident_after_another_counts_in_the_newest():
     new = open_incident(lost.key, id="new", began=NOW - timedelta(seconds=30))
     found = lines(lost, other, going_on=[old, new])
     assert [line.why[0].text for line in found] == [
-        "2 Leases, 1 of them without a holder now: other.",
-        "1 Lease, 1 of them without a holder now: lost.",
+        "2 Leases, 1 of them still without a holder: other.",
+        "1 Lease, 1 of them still without a holder: lost.",
     ]
 
 
