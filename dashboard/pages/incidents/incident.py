@@ -350,13 +350,15 @@ def acknowledge_incident(request: ClusterRequest, cluster: str, incident: str) -
     number, who, now = stored.incident.id, request.user.get_username(), clock.now()
     before, note = outbox.acknowledgement_of(cluster, number), ""
     (known,) = as_known([stored.incident], request.cluster.as_of(now))
-    if request.POST.get("back"):
+    if request.POST.get("back") and before and before.over_at and stored.incident.ended:
+        told = "It is over by now, whatever anybody decided. Nothing changed."
+    elif request.POST.get("back"):
         outbox.take_back(known, at=now)
         if before is not None:
             care = f"I took back that {before.who} takes care of it."
             note = "I decided that it goes on." if before.over_at else care
         told = "Nobody takes care of it now. Receivers hear of it if it worsens."
-        if before is not None and before.over_at and stored.incident.ended is None:
+        if before is not None and before.over_at:
             told = "It goes on. Receivers that heard that it is over hear so."
             if outbox.acknowledgement_of(cluster, number) is not None:
                 told = f"{told} {before.who} takes care of it as before."

@@ -247,6 +247,17 @@ def test_who_takes_care_is_told_wherever_the_incident_is(board, store, operator,
     assert "I decided that it goes on." in words(operator.get(URL))
 
 
+def test_a_decision_is_not_taken_back_once_it_is_over_indeed(store, operator):
+    keep(a_story(), ended=None, settled=False)
+    operator.post(f"{URL}acknowledge/", {"over": "yes"})
+    assert "It goes on</button>" in text_of(operator.get(URL))
+    models.IncidentRecord.objects.update(ended=T0 + timedelta(seconds=41))
+    assert "It goes on</button>" not in text_of(operator.get(URL))
+    page = words(operator.post(f"{URL}acknowledge/", {"back": "yes"}, follow=True))
+    assert "It is over by now, whatever anybody decided. Nothing changed." in page
+    assert "I decided that it goes on." not in page
+
+
 def test_the_page_shows_who_was_told(told, operator):
     receiver = a_receiver()
     values = {"cluster": "a", "incident": "first", "stage": "opened", "content": "{}"}
