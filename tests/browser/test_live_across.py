@@ -61,6 +61,7 @@ def until_history_has(page: Page, visits: Visits, holder: str) -> None:
         return bool(items) and items[0]["holder"] == holder
 
     wait_for(has_it, what=f"the take-over by {holder} in history")
+    page.wait_for_timeout(2000)  # until the page has fetched what waits for history
 
 
 def test_history_offers_the_changes_of_any_cluster(
