@@ -413,7 +413,7 @@ class ShownFeed:
         lacks_more = len(fresh) == self._hub.recent.maxlen
         self.number = self._hub.seq
         if self._form == "number":
-            return {"changes": len(fresh)}, lacks_more
+            return {"numbers": [seq for seq, _ in fresh]}, lacks_more
         if self._most is not None:
             fresh = fresh[-self._most :]
         form = CHANGES[self._form]

@@ -12,11 +12,12 @@ export function feedShown() {
   return { feed: list ? Number(list.dataset.feed) : null, feed_as: list?.dataset.feedAs ?? "line" };
 }
 
-/** Note the last change for a page that draws no lines, or fetches them all. Returns how many of the `changes` it lacked. */
-export function seen({ seq, changes = 0 }) {
+/** Note the last change for a page that draws no lines, or fetches them all. Returns how many of a frame's changes it lacked. */
+export function seen({ seq, numbers = [], changes = 0 }) {
   const list = document.querySelector("[data-feed]");
-  const lacked = list && seq ? Math.min(changes, Math.max(0, seq - list.dataset.feed)) : changes; // a feed of many has no number
-  if (list) list.dataset.feed = seq;
+  if (!list || !seq) return changes; // a feed of many has no number
+  const lacked = numbers.filter((number) => number > list.dataset.feed).length;
+  list.dataset.feed = seq;
   return lacked;
 }
 

@@ -59,7 +59,7 @@ export function startLive(url, tell, { drawn = () => {}, served = () => {} } = {
     if (frame.renewed) renewAll(frame.renewed);
     if (frame.gone) dropAll(frame.gone, frame.ends);
     if (frame.feed && addLines(frame.feed, frame.seq)) refetch("changed");
-    const changes = frame.changes || frame.refetch ? seen(frame) : (frame.feed?.length ?? 0);
+    const changes = frame.numbers || frame.changes || frame.refetch ? seen(frame) : (frame.feed?.length ?? 0);
     if (changes || frame.refetch) tellChanges(frame.refetch ? null : changes, frame.again);
     if (frame.counts) count(frame.counts);
     if (frame.figures) figure(frame.figures);

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 import re
 import signal
 from collections.abc import Callable, Iterator
@@ -61,7 +63,6 @@ def until_history_has(page: Page, visits: Visits, holder: str) -> None:
         return bool(items) and items[0]["holder"] == holder
 
     wait_for(has_it, what=f"the take-over by {holder} in history")
-    page.wait_for_timeout(2000)  # until the page has fetched what waits for history
 
 
 def test_history_offers_the_changes_of_any_cluster(
@@ -98,9 +99,16 @@ def test_a_change_that_crosses_what_the_page_asks_is_counted_once(
     held: list[str | bytes] = []
     releases: list[Callable[[], None]] = []
     holds = False
+    reached: list[float] = []  # the feed's number in each frame; a feed of many has none
 
     def between(socket: WebSocketRoute) -> None:
         onward = socket.connect_to_server()
+
+        def hear(frame: str | bytes) -> None:
+            socket.send(frame)
+            reached.append(json.loads(frame)["seq"] or math.inf)
+
+        onward.on_message(hear)
         socket.on_message(lambda said: held.append(said) if holds else onward.send(said))
         releases.append(lambda: [onward.send(said) for said in held] and None)
 
@@ -120,6 +128,9 @@ def test_a_change_that_crosses_what_the_page_asks_is_counted_once(
     wait_for(lambda: page.wait_for_timeout(50) or held, what="the page's message")
     take_over(there, "steady", "seven")
     expect(bar).to_contain_text("1 new change in ")
+    # An incident takes a number of the feed too: the page must not take it for a change it lacks.
+    number = float(page.locator("[data-feed]").get_attribute("data-feed") or 0)
+    wait_for(lambda: page.wait_for_timeout(50) or reached[-1] > number, what="a later number")
     holds = False
     releases[-1]()
     take_over(there, "steady", "eight")

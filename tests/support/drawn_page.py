@@ -37,7 +37,7 @@ def fetched(html: str, frame: dict[str, Any]) -> set[str]:
     """The ids of the parts that a frame makes the page fetch, as `apply` in static/js/live.js."""
     causes = {
         "changed": bool(frame.get("feed")) and "data-feed-limit" not in html,
-        "moving": bool(frame.get("changes")),
+        "moving": bool(frame.get("numbers")),
         "renewed": "renewed" in frame or "lease" in frame.get("html", {}),
         "gone": "gone" in frame,
         "counts": "counts" in frame,

@@ -85,7 +85,7 @@ class Page:
         frame = self._reader.frame(clock.now()) or {}
         for html in frame.get("feed", ()):
             self.lines += [one for one in ID.findall(html) if one not in self.lines]
-        if {"refetch", "incidents", "changes", "list"}.intersection(
+        if {"refetch", "incidents", "numbers", "list"}.intersection(
             name for name, value in frame.items() if value
         ):
             self.fetches += 1
