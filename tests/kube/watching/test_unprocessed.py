@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 
 import pytest
 
@@ -143,9 +143,8 @@ async def test_the_watch_is_read_while_its_events_are_followed_slowly(
         asyncio.timeout(LIMIT),
         contextlib.aclosing(reflector.reflect(client, since=None, backoff=backoff)) as events,
     ):
-        async for event in events:
-            if isinstance(event, Arrived):
-                followed += [one.resource_version for one in each(event)]
+        async for versions in _arrivals(events):
+            followed += versions
             if len(followed) > MANY:
                 await sent.wait()
             if len(followed) == len(lines):
@@ -175,12 +174,18 @@ async def test_a_watch_that_is_behind_is_read_before_its_events_are_followed(
         asyncio.timeout(LIMIT),
         contextlib.aclosing(reflector.reflect(client, since=None, backoff=backoff)) as events,
     ):
-        async for event in events:
-            if isinstance(event, Arrived):
-                followed += [one.resource_version for one in each(event)]
+        async for versions in _arrivals(events):
+            followed += versions
             if len(followed) == len(lines):
                 break
     assert followed_when_sent[0] < len(lines) / 4
+
+
+async def _arrivals(events: AsyncGenerator[ReflectorEvent, None]) -> AsyncIterator[list[str]]:
+    """The versions in each batch of events."""
+    async for event in events:
+        if isinstance(event, Arrived):
+            yield [one.resource_version for one in each(event)]
 
 
 async def _connected(events: AsyncGenerator[ReflectorEvent, None]) -> Callable[[], float]:
