@@ -55,7 +55,7 @@ class Walls:
 
 def fill(server: Server) -> LeaseApi:
     api = LeaseApi(server.kubeconfig)
-    for number in range(ELECTIONS):
+    for number in range(2 * ELECTIONS):
         api.create(f"election-{number}", holder="first", duration=3600)
     return api
 
@@ -83,14 +83,17 @@ def _page(address: str) -> str:
     return text
 
 
-async def hand_over(api: LeaseApi, seconds: float, name: str) -> dict[str, float]:
-    """Give an election a new holder each second; when each was asked for."""
+async def hand_over(api: LeaseApi, seconds: float, name: str, first: int) -> dict[str, float]:
+    """Give an election a new holder each second; when each was asked for.
+
+    From the `first` one on: what was handed over before costs more, with walls and without.
+    """
     moments: dict[str, float] = {}
     until = time.monotonic() + seconds
     while time.monotonic() < until:
         holder = f"{name}-{len(moments)}"
         moments[holder] = time.time()
-        path = f"{leases()}/election-{len(moments) % ELECTIONS}"
+        path = f"{leases()}/election-{first + len(moments) % ELECTIONS}"
         body = {"spec": {"holderIdentity": holder}}
         await asyncio.to_thread(api.send, "PATCH", path, body, KIND)
         await asyncio.sleep(EVERY)
@@ -109,13 +112,13 @@ async def measure_leaseboard(folder: Path, number: int, seconds: float) -> tuple
         api = await asyncio.to_thread(fill, server)
         await asyncio.sleep(SETTLE)
         alone = Usage(server.process.pid)
-        await hand_over(api, seconds, "nobody-hears")
+        await hand_over(api, seconds, "nobody-hears", 0)
         share = alone.share
         async with AsyncExitStack() as stack:
             walls = await open_walls(stack, server.printed("Wall"), number)
             await asyncio.sleep(SETTLE)
             usage, before, size = Usage(server.process.pid), walls.messages, walls.bytes
-            moments = await hand_over(api, seconds, "holder-of-turn")
+            moments = await hand_over(api, seconds, "holder-of-turn", ELECTIONS)
             await asyncio.sleep(2)
             cpu, messages = usage.seconds * (1 - share / usage.share), walls.messages - before
             size = (walls.bytes - size) // max(1, messages)
