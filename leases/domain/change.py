@@ -399,8 +399,9 @@ def _make_change(
 
 def _renewal(spec: LeaseSpec) -> str:
     """Return the fields that move observed_at: equal for every observer of this renewal."""
-    times = (time.isoformat() if time else "" for time in (spec.acquire_time, spec.renew_time))
-    return " ".join([*times, str(spec.lease_duration_seconds), spec.holder_identity or ""])
+    acquired = spec.acquire_time.isoformat() if spec.acquire_time else ""
+    renewed = spec.renew_time.isoformat() if spec.renew_time else ""
+    return f"{acquired} {renewed} {spec.lease_duration_seconds} {spec.holder_identity or ''}"
 
 
 # One write makes at most one of these. Which one may depend on the clock: one replica may see a

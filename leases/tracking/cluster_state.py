@@ -313,7 +313,7 @@ class ClusterState:
             at, sure = written_at(row.tracked, lease, seen)
             if sure:
                 self.turn(row, seen.now, by=at, step=step)
-        known, row.remembered = row.tracked, False
+        known, row.remembered = row.tracked.whole(), False
         tracked, changes = next_sight(self.cluster, known, lease, seen)
         self.rows.put(row, tracked)
         self._arm(row)
@@ -428,8 +428,9 @@ class ClusterState:
         if due is None or due > by:
             self._arm(row, due)
             return False
-        tracked, change = known.replace(abandoned=True), None
-        if turn is not None:
+        if turn is None:
+            tracked, change = known.replace(abandoned=True), None
+        else:
             unseen_since = self.blind_times.unseen_since(known, now, remembered=row.remembered)
             tracked, change = turned(self.cluster, known, now, by=by, unseen_since=unseen_since)
         self.rows.put(row, tracked)

@@ -4,6 +4,7 @@ Pure: the caller stores the result; the rules are those of the domain.
 """
 
 from datetime import datetime, timedelta
+from typing import Any
 
 import msgspec
 
@@ -115,33 +116,30 @@ def next_sight(
     holder = counted_holder(lease, kind, named=named)
     changes = compare(cluster, known, lease, holder=holder, kind=kind, seen=seen)
     moved = renewal_moved(known.lease, lease)
-    observed_at = renewed_at(known, lease, seen) if moved else known.observed_at
     came = holder != known.holder
-    tracked = _learn(known, lease, seen, came=came).replace(
-        lease=lease,
-        kind=kind,
-        kind_reason=reason,
-        observed_at=observed_at,
-        estimated=not seen.live if moved else known.estimated,
-        rewritten=_rewritten(known.lease, lease) if moved or came else known.rewritten,
-        renewed_at=_renewed_before(known, lease) if moved or came else known.lasting.renewed_at,
-        renewed_by_hand=seen.by_hand if moved or came else known.lasting.renewed_by_hand,
-        named=named,
-        # The deadline judges it anew.
-        abandoned=known.lasting.abandoned and not (moved or came or kind is not known.kind),
-    )
     at, _ = written_at(known, lease, seen)
-    if came:
-        released = holder is None
-        lasted = known.lasting.lease.spec.lease_duration_seconds if released else None
-        tracked = tracked.replace(released_by=known.holder if released else None, lasted=lasted)
-    if came or any(change.change is ChangeType.RESTARTED for change in changes):
-        tracked = tracked.replace(held_since=None if holder is None else at, lapses=())
-    elif recovered := next((one for one in changes if one.change is ChangeType.RECOVERED), None):
-        tracked = tracked.replace(lapses=_lapses(known, recovered))
+    now = _learnt(known, lease, seen, came=came)
+    now |= {"lease": lease, "kind": kind, "kind_reason": reason, "named": named}
     if moved or came:
-        gap_since = None if holder is not None else known.gap_since or (at if came else None)
-        tracked = tracked.replace(gap_since=gap_since)
+        now |= {
+            "rewritten": _rewritten(known.lease, lease),
+            "renewed_at": _renewed_before(known, lease),
+            "renewed_by_hand": seen.by_hand,
+            "gap_since": None if holder is not None else known.gap_since or (at if came else None),
+        }
+    if moved:
+        now |= {"observed_at": renewed_at(known, lease, seen), "estimated": not seen.live}
+    if moved or came or kind is not known.kind:
+        now["abandoned"] = False  # the deadline judges it anew
+    if came:
+        lasted = known.lasting.lease.spec.lease_duration_seconds
+        released_by, lasted = (known.holder, lasted) if holder is None else (None, None)
+        now |= {"released_by": released_by, "lasted": lasted}
+    if came or any(change.change is ChangeType.RESTARTED for change in changes):
+        now |= {"held_since": None if holder is None else at, "lapses": ()}
+    elif recovered := next((one for one in changes if one.change is ChangeType.RECOVERED), None):
+        now["lapses"] = _lapses(known, recovered)
+    tracked = known.replace(**now)
     return _in_phase(known, tracked, at, seen, judge=moved or came), changes
 
 
@@ -261,32 +259,31 @@ def _kind_evidence(lease: Lease) -> tuple[object, ...]:
     return meta.labels, meta.annotations, meta.owner_references, spec.strategy, lease.holder, unset
 
 
-def _learn(known: Tracked, lease: Lease, seen: Observation, *, came: bool) -> Tracked:
+def _learnt(known: Tracked, lease: Lease, seen: Observation, *, came: bool) -> dict[str, Any]:
+    """Return what a write tells of its holder's habits, as fields of Tracked."""
     if came:
-        return known.replace(settled=False, lags=EMPTY)
+        return {"settled": False, "lags": EMPTY}
     earlier, claimed = known.lease.spec.renew_time, lease.spec.renew_time
     if claimed is None or claimed == earlier or lease.holder != known.lease.holder:
-        return known
+        return {}
     if seen.by_hand:
-        return known
+        return {}
     acquired = known.lease.spec.acquire_time
     if acquired is not None and acquired != lease.spec.acquire_time:
-        return known.replace(settled=False)
-    known = known.replace(settled=True)
+        return {"settled": False}
+    learnt: dict[str, Any] = {"settled": True}
     if seen.live:
-        lags = with_sample(known.lags, (seen.now - claimed).total_seconds())
-        known = known.replace(lags=lags)
+        learnt["lags"] = with_sample(known.lags, (seen.now - claimed).total_seconds())
     if seen.listed or earlier is None:
-        return known
+        return learnt
+    learnt["renewals_seen"] = known.renewals_seen + 1
     if seen.inferred or known.observed_at < seen.watched_since:  # nobody watched all of it
-        return known.replace(renewals_seen=known.renewals_seen + 1)
-    if known.lasting.renewed_by_hand:
-        return known.replace(renewals_seen=known.renewals_seen + 1)
-    intervals, interval = known.intervals, claimed - earlier
+        return learnt
+    interval = claimed - earlier
     set_meanwhile = seen.live and interval - (seen.now - known.observed_at) > ODD
-    if claimed > earlier and not set_meanwhile:
-        intervals = with_sample(intervals, interval.total_seconds())
-    return known.replace(renewals_seen=known.renewals_seen + 1, intervals=intervals)
+    if claimed > earlier and not set_meanwhile and not known.lasting.renewed_by_hand:
+        learnt["intervals"] = with_sample(known.intervals, interval.total_seconds())
+    return learnt
 
 
 def _in_phase(

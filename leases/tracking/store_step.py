@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from datetime import datetime
+from typing import Any
 
 import msgspec
 
@@ -50,29 +51,24 @@ class Step:
         last = None if before is None else before.lease
         for change in changes:
             silences, late, elections = self._lately(change.observed_at)
-            clue = Clue(
-                change=change,
-                before=last,
-                after=after,
-                silences=silences,
-                late_around=late,
-                elections=elections,
-            )
+            told: dict[str, Any] = {
+                "change": change, "before": last, "after": after,
+                "silences": silences, "late_around": late, "elections": elections,
+            }  # fmt: skip
             if after is not None and self.line:
                 managers = managers_of_event(self.line)
-                named = _replace(change, writer=writer_of(change, managers, last, after))
-                clue = _replace(clue, change=named, managers=managers)
+                writer = writer_of(change, managers, last, after)
+                told |= {"change": _replace(change, writer=writer), "managers": managers}
             if before is not None:
-                clue = _replace(
-                    clue,
-                    observed_at=before.observed_at,
-                    held_since=before.held_since,
-                    renewals_seen=before.renewals_seen,
-                    intervals=before.intervals,
-                    lags=before.lags,
-                    overdue=self._overdue.of(before.key),
-                )
-            self.clues.append(clue)
+                told |= {
+                    "observed_at": before.observed_at,
+                    "held_since": before.held_since,
+                    "renewals_seen": before.renewals_seen,
+                    "intervals": before.intervals,
+                    "lags": before.lags,
+                    "overdue": self._overdue.of(before.key),
+                }
+            self.clues.append(Clue(**told))
 
     def as_managers_say(self, seen: Observation, known: Tracked, lease: Lease) -> Observation:
         """Add when the event that is being applied was written, and whether by hand."""

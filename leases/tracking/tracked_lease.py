@@ -206,6 +206,10 @@ class Tracked(msgspec.Struct, frozen=True, gc=False):
         """When others may take it; None when vacant or untimed."""
         return None if self.holder is None else runs_out_at(self.lasting.lease, self.observed_at)
 
+    def whole(self) -> Tracked:
+        """Return the same with the current Lease in `lasting`, for who reads it again and again."""
+        return self.replace(lease=self.lease) if self.version else self
+
     def replace(self, *, lease: Lease | None = None, **changes: Any) -> Tracked:
         """Return a copy with other values, of Lasting's fields too."""
         lasts = {name: changes.pop(name) for name in _LASTS & changes.keys()}
