@@ -56,8 +56,18 @@ _KEEPALIVE = {"TCP_KEEPIDLE": 10, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3}
 
 
 AT_ONCE = 64  # events decoded before they are followed: data in cache is read faster
-# Seconds between reads: events that are processed together cost half as much.
-PACE = 0.05
+# Seconds between reads: events that are processed together cost half as much. Many watches are
+# read less often, so that what the process does does not grow with their number.
+PACE, LONGEST_PACE = 0.05, 0.25
+READS_PER_SECOND = 400  # of all watches
+
+
+_being_read: set["OpenWatch"] = set()
+
+
+def pace() -> float:
+    """Return the seconds between two reads of a watch."""
+    return min(LONGEST_PACE, max(PACE, len(_being_read) / READS_PER_SECOND))
 
 
 class OpenWatch:
@@ -121,19 +131,23 @@ class OpenWatch:
     async def lines(self) -> AsyncGenerator[list[bytes], None]:
         """Yield the complete lines of each read. Raises ApiError."""
         cutter = LineCutter()
-        while chunk := await self._next_chunk():
-            self._taken += len(chunk)
-            self._heard, complete = time.monotonic(), not self._arriving.poll(0)
-            try:
-                lines = cutter.feed(chunk)
-            except LineLengthError as error:
-                raise Unreachable(f"{self._session.host}: {error}") from error
-            if lines:
-                yield lines
-            if complete:
-                self._delivered_until = self._heard
-            # After a full read much data waits already.
-            self._read_at = 0.0 if len(chunk) >= READ_BUFFER else self._heard + PACE
+        _being_read.add(self)
+        try:
+            while chunk := await self._next_chunk():
+                self._taken += len(chunk)
+                self._heard, complete = time.monotonic(), not self._arriving.poll(0)
+                try:
+                    lines = cutter.feed(chunk)
+                except LineLengthError as error:
+                    raise Unreachable(f"{self._session.host}: {error}") from error
+                if lines:
+                    yield lines
+                if complete:
+                    self._delivered_until = self._heard
+                # After a full read much data waits already.
+                self._read_at = 0.0 if len(chunk) >= READ_BUFFER else self._heard + pace()
+        finally:
+            _being_read.discard(self)
 
     def events(self, lines: Sequence[bytes]) -> Iterator[Sequence[WatchEvent]]:
         """Decode lines, a few at a time. Raises ApiError after the events before the error."""
