@@ -56,7 +56,7 @@ Write = Callable[[], list[RefusedValue]]  # of one transaction
 
 CHANGE_DELAY = 0.05  # seconds that a change after a quiet time waits for others
 WRITE_EVERY = 0.25  # seconds from one write to the next while changes keep coming
-RENEWED_PER_WRITE = 200
+RENEWED_PER_WRITE = 200  # of all clusters together
 STATE_DELAY = 2.0  # seconds until the progress is written without changes
 LIST_FIRST = 30.0  # seconds for which a large list that is being read holds up the writing
 CLOSING = 1.5  # seconds for `close` to write the rest; the watch replays what is lost
@@ -331,7 +331,7 @@ class Recorder:
         if now - self._renewed_at.get(source.cluster, 0.0) < STATE_DELAY:
             return None
         self._renewed_at[source.cluster] = now
-        return source.renewed(RENEWED_PER_WRITE)
+        return source.renewed(max(1, RENEWED_PER_WRITE // len(self._sources)))
 
     def _has_room(self, cluster: str, number: int) -> bool:
         """Whether this many more changes may wait.
