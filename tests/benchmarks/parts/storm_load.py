@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import subprocess
@@ -112,9 +113,13 @@ def storm_and_server(
 
 def all_written(server: Server, replace: int = 0) -> bool:
     """Whether no change waits for the database, or only the last so many of those that come."""
-    text = get(f"{server.url}/metrics")[1]
-    waiting = re.search(r"^leaseboard_history_queue_changes (\S+)", text, re.MULTILINE)
-    return waiting is not None and float(waiting[1]) <= replace
+    return waiting(get(f"{server.url}/metrics")[1]) <= replace
+
+
+def waiting(metrics: str) -> float:
+    """How many changes wait for the database; infinite if nothing says so."""
+    found = re.search(r"^leaseboard_history_queue_changes (\S+)", metrics, re.MULTILINE)
+    return float(found[1]) if found else math.inf
 
 
 def check_history(
