@@ -75,6 +75,18 @@ async def test_the_incidents_of_all_clusters_are_one_more_transaction(
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("clusters", ["a", "abc"])
+async def test_as_many_renewals_are_stored_however_many_clusters_there_are(clusters):
+    one, asked = Recorder(), []
+    for cluster in clusters:
+        source = a_source(cluster)
+        renewed = lambda most: asked.append(most) or ()  # noqa: E731
+        one.add(msgspec.structs.replace(source, renewed=renewed))
+    await one.flush()
+    assert asked == [recorder.RENEWED_PER_WRITE // len(clusters)] * len(clusters)
+    await one.in_thread(let_go)
+
+
 async def test_a_quiet_cluster_is_not_written_with_another(three):
     await three.flush()
     await in_thread(models.WatchRecord.objects.filter(cluster="b").delete)

@@ -13,7 +13,7 @@ from leases.kube import open_watch, reflector
 from leases.kube.backoff import Backoff
 from leases.kube.http_session import READ_BUFFER
 from leases.kube.lease_client import LeaseClient
-from leases.kube.open_watch import OpenWatch, Slices
+from leases.kube.open_watch import LONGEST_PACE, PACE, OpenWatch, Slices, pace
 from leases.kube.reflector import Ahead
 from leases.wire.watch_decoding import Arrived, Connected, ReflectorEvent
 from tests.support.following import LIMIT, each
@@ -45,11 +45,11 @@ async def test_bytes_stay_unprocessed_until_the_last_event_of_them_is(
 async def test_what_comes_after_a_silence_is_read_at_once_and_what_follows_together(
     cluster: ScriptedServer, client: LeaseClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(open_watch, "PACE", 0.5)
-    read, waits, pace = asyncio.Event(), [], OpenWatch._pace
+    monkeypatch.setattr(open_watch, "pace", lambda: 0.5)
+    read, waits, paced = asyncio.Event(), [], OpenWatch._pace
 
     async def noted(watch: OpenWatch) -> bool:
-        waits.append(await pace(watch))
+        waits.append(await paced(watch))
         return waits[-1]
 
     monkeypatch.setattr(OpenWatch, "_pace", noted)
@@ -66,9 +66,30 @@ async def test_what_comes_after_a_silence_is_read_at_once_and_what_follows_toget
     async with client.watch("100", timeout_seconds=60) as readings:
         assert len(await anext(aiter(readings))) == 1
         assert not any(waits)
+        began = time.monotonic()
         read.set()
         assert len(await anext(aiter(readings))) == 2
         assert waits[-1]
+        assert time.monotonic() - began > 0.3
+
+
+async def test_many_watches_are_read_less_often_as_long_as_they_are_open(
+    cluster: ScriptedServer, client: LeaseClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(open_watch, "READS_PER_SECOND", 10)
+    cluster.script("watch", stream(modified("a", version=101), end="hang"))
+    cluster.script("watch", stream(modified("a", version=101), end="hang"))
+    async with client.watch("100", timeout_seconds=60) as one:
+        await anext(aiter(one))
+        assert pace() == 0.1
+        async with client.watch("100", timeout_seconds=60) as other:
+            await anext(aiter(other))
+            assert pace() == 0.2
+            monkeypatch.setattr(open_watch, "READS_PER_SECOND", 1)
+            assert pace() == LONGEST_PACE
+            monkeypatch.setattr(open_watch, "READS_PER_SECOND", 10)
+        assert pace() == 0.1
+    assert pace() == PACE
 
 
 @pytest.mark.parametrize("busy", ["the others", "the reader"])
