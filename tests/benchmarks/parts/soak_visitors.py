@@ -93,7 +93,9 @@ class Visitors:
         except urllib.error.HTTPError as error:
             self.answers[error.code] += 1
             if FROM_MEMORY.search(url):
-                self.refused[f"{error.code} {urlsplit(url).path}"] += 1
+                what = f"{error.code} {urlsplit(url).path}"
+                self.refused[what] += 1
+                print(what, flush=True)  # beside what the soak says it does
         except OSError:
             self.answers[0] += 1
         return ""
