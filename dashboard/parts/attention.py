@@ -14,6 +14,7 @@ from dashboard.parts.flapping import ONE_HOLDER, counted_within, flap_view
 from dashboard.parts.formatting import (
     Elapsed,
     age,
+    at_or_now,
     counted,
     elapsed,
     listed,
@@ -515,5 +516,5 @@ def receiver_lines(failing: Sequence[FailingReceiver], now: datetime) -> Iterato
         word="Not notified.",
         why=(Part(f"{who} not take messages. An admin finds the reason in the delivery log."),),
         amount=counted(sum(one.failures for one in failing), "attempt"),
-        moment="" if retry_at is None else f"next at {when(retry_at, now)}",
+        moment="" if retry_at is None else f"next {at_or_now(retry_at, now)}",
     )

@@ -163,6 +163,11 @@ def when(moment: datetime, now: datetime, *, fine: bool = False) -> str:
     return f"{day(moment)} {time}"
 
 
+def at_or_now(moment: datetime, now: datetime) -> str:
+    """When something is tried that is due from a moment on."""
+    return f"at {when(moment, now)}" if moment > now else "now"
+
+
 def ahead(moment: datetime, now: datetime) -> str:
     """A moment to come: `22:00`, `04:30 tomorrow, 27 Nov 2026`, `04:30 on 29 Nov 2026`. The date
     is there for who reads the page a day later.

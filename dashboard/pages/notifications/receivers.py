@@ -27,6 +27,7 @@ from dashboard.forms.fields import Dropdown, TextLine, WholeNumber
 from dashboard.forms.make_and_revoke import MadeByPeople
 from dashboard.lists.url_parameters import BadFilter, one_of
 from dashboard.parts.cause_words import CAUSE_WORDS
+from dashboard.parts.formatting import at_or_now
 from leases.domain.incident import Cause, Confidence
 from leases.domain.kind import Kind
 from leases.domain.notify import Choice, Gravity, Message, Security, Sort, Stage, Target
@@ -295,8 +296,14 @@ def notifications(request: HttpRequest) -> HttpResponseBase:
     for number in rows.values_list("receiver", flat=True):
         waiting[number] = waiting.get(number, 0) + 1
     receivers = list(Receiver.objects.order_by("name"))
+    now = clock.now()
     found = [
-        {"receiver": one, "sort": SORT_WORDS[Sort(one.sort)], "waiting": waiting.get(one.pk, 0)}
+        {
+            "receiver": one,
+            "sort": SORT_WORDS[Sort(one.sort)],
+            "waiting": waiting.get(one.pk, 0),
+            "attempt": at_or_now(one.retry_at, now) if one.retry_at else "",
+        }
         for one in receivers
     ]
     context = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from leases.domain.change import ChangeType
 from leases.domain.watched_times import Connection, ConnectionState
@@ -29,11 +29,14 @@ def test_a_quiet_cluster_needs_nothing(board, operator):
 
 
 def test_a_receiver_that_fails_needs_attention_and_leads_to_its_log(board, operator):
-    board.notifications.failing = [FailingReceiver(7, "on-call", 3, datetime.now(UTC))]
+    later = datetime.now(UTC) + timedelta(seconds=30)
+    board.notifications.failing = [FailingReceiver(7, "on-call", 3, later)]
     html = text_of(operator.get("/c/a/"))
     assert '<a class="name" href="/notifications/log/?receiver=7">on-call</a>' in html
     assert "It does not take messages." in html
     assert re.search(r"<b>3 attempts</b>next at \d\d:", html)
+    board.notifications.failing = [FailingReceiver(7, "on-call", 3, datetime.now(UTC))]
+    assert "<b>3 attempts</b>next now" in text_of(operator.get("/c/a/"))
 
 
 def test_a_cluster_that_nobody_watches_claims_nothing(board, operator):
