@@ -23,6 +23,7 @@ PATHS = (
     "incidents/", "timeline/", "reliability/", "history/?format=json",
 )  # fmt: skip
 FROM_MEMORY = re.compile(r"/c/[^/]+/(?:leases/|wall/)?(?:\?|$)")  # no database is needed
+TAGS = re.compile(r"(?s)<(style|svg|nav).*?</\1>|<[^>]*>|\s+")
 STAY = (10.0, 60.0)  # seconds for which a visitor stays
 
 
@@ -95,7 +96,8 @@ class Visitors:
             if FROM_MEMORY.search(url):
                 what = f"{error.code} {urlsplit(url).path}"
                 self.refused[what] += 1
-                print(what, flush=True)  # beside what the soak says it does
+                said = TAGS.sub(" ", error.read().decode())
+                print(what, said[-600:], flush=True)  # beside what the soak says it does
         except OSError:
             self.answers[0] += 1
         return ""
