@@ -319,7 +319,7 @@ class ClusterState:
         self._arm(row)
         step.note_late(known, tracked, seen)
         if changes:
-            step.note(changes, known, lease)
+            step.note(changes, known, tracked.lasting.lease)
             row.changed_at = max(change.at for change in changes)
         fresher = renewal_moved(known.lease, lease) and not changes
         fresher = fresher and known.lasting.renewed_at is None  # else the page tells of an edit

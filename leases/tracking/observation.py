@@ -110,7 +110,7 @@ def next_sight(
     cluster: str, known: Tracked, lease: Lease, seen: Observation
 ) -> tuple[Tracked, tuple[Change, ...]]:
     """Apply a later write of a known Lease. The caller has emitted any `expired` due before it."""
-    lease = compact(lease)
+    lease = compact(lease, known.lasting.lease)
     kind, reason = _judge(known, lease)
     named = known.lasting.named or lease.holder is not None
     holder = counted_holder(lease, kind, named=named)

@@ -55,6 +55,26 @@ async def test_each_change_names_the_field_manager_that_moved_its_field() -> Non
     )
 
 
+async def test_what_is_kept_of_a_change_shares_the_values_of_its_lease() -> None:
+    """Each write of a Lease that flaps brings its name and labels anew."""
+    lines = gzip.decompress((INCIDENTS / "by-hand.ndjson.gz").read_bytes()).splitlines()
+    watched = Watched()
+    watched.live()
+    for number, line in enumerate(lines):
+        watched.at(number / 1000, read_event(line))
+    found = 0
+    for one in (clue for update in updates(watched) for clue in update.clues):
+        if one.before is None or one.after is None or one.before.uid != one.after.uid:
+            continue
+        old, new = one.before.metadata, one.after.metadata
+        assert (new.uid, new.name) == (one.change.uid, one.change.name)
+        assert new.uid is old.uid is one.change.uid
+        assert new.name is old.name is one.change.name
+        assert new.labels is old.labels or new.labels != old.labels
+        found += 1
+    assert found > 5
+
+
 async def test_a_clue_has_the_late_renewals_before_and_the_silence_of_all() -> None:
     watched = Watched()
     watched.live(lease(), lease(name="other", uid="o"))
