@@ -6,7 +6,8 @@ python3 -m tests.benchmarks.tab_cost [--leases 130000] [--elections 2000] [--rat
 Starts leasestorm, `manage.py serve --no-demo` and Chromium (without a graphics card, so drawing is
 counted too), opens each page by itself and prints, as the DevTools protocol reports it: CPU of the
 tab's process and of the browser's drawing process as a share of one core, and how the heap after a
-collection, the DOM and the process's memory grew. Pages: leases/ and nodes/ by default.
+collection, the DOM and the process's memory grew; then what the page wrote into the console. Pages:
+leases/ and nodes/ by default.
 """
 
 from __future__ import annotations
@@ -67,7 +68,9 @@ class Tab:
 
 def watch(browser: Browser, server: Server, state: str, path: str, seconds: float) -> None:
     context = browser.new_context(storage_state=state, viewport={"width": 1440, "height": 900})
-    page = context.new_page()
+    page, said = context.new_page(), list[str]()
+    page.on("console", lambda line: said.append(line.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
     page.goto(f"{server.url}/c/storm/{path}")
     page.wait_for_timeout(WARM_UP)
     tab = Tab(browser, context, page)
@@ -83,6 +86,7 @@ def watch(browser: Browser, server: Server, state: str, path: str, seconds: floa
         f"process {before.memory / MIB:.0f} to {after.memory / MIB:.0f} MiB",
         flush=True,
     )
+    print(f"console: {said or 'clean'}", flush=True)
     context.close()
 
 
