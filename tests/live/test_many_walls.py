@@ -18,8 +18,8 @@ async def test_walls_that_share_their_frames_hear_everything_once(tmp_path):
         api = await asyncio.to_thread(fill, server)
         async with AsyncExitStack() as stack:
             walls = await open_walls(stack, server.printed("Wall"), WALLS)
-            await hand_over(api, 1.0, "nobody-counts")
-            moments = await hand_over(api, 3.0, "holder-of-turn")
+            await hand_over(api, 1.0, "nobody-counts", 0)
+            moments = await hand_over(api, 3.0, "holder-of-turn", 1)
             async with asyncio.timeout(20):
                 while any(len(walls.heard.get(holder, ())) < WALLS for holder in moments):
                     await asyncio.sleep(0.05)

@@ -88,10 +88,10 @@ def test_a_list_learns_that_it_may_differ(gap, query, happens, told):
 @pytest.mark.parametrize(("path", "happens", "shown"), [
     ("", create, "feed"),
     ("holders/", create, "holders"),
-    ("timeline/", create, "changes"),
+    ("timeline/", create, "numbers"),
     ("timeline/", an_incident, "board"),
-    ("history/", create, "changes"),
-    ("history/?q=new", create, "changes"),
+    ("history/", create, "numbers"),
+    ("history/?q=new", create, "numbers"),
     ("incidents/", an_incident, "board"),
     ("wall/", create, "feed"),
     ("wall/", an_incident, "lanes"),
