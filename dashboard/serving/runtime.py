@@ -180,7 +180,7 @@ class Runtime:
         hub.problem = partial(self.problem, name)
         report_failures(self.supervisor, name, hub)
         hub.refused = partial(self.recorder.refused.lately, name)
-        hub.unwritten = lambda: self.recorder.waiting
+        hub.unwritten = partial(self.recorder.waiting_of, name)
         hub.failing_receivers = lambda: self.notifications.failing
         hub.care = lambda: self.notifications.care
 

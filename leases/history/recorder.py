@@ -161,6 +161,11 @@ class Recorder:
         """Changes not written yet."""
         return self._writing + sum(len(one) for one in tuple(self._waiting.values()))
 
+    def waiting_of(self, cluster: str) -> int:
+        """Changes that may not be written yet, of one cluster. 0: all of them are."""
+        waiting = self._waiting.get(cluster)
+        return self._writing + (0 if waiting is None else len(waiting))
+
     @property
     def problem(self) -> str | None:
         """Return why history is not written, for a person; None when it is."""

@@ -87,6 +87,13 @@ async def test_as_many_renewals_are_stored_however_many_clusters_there_are(clust
     await one.in_thread(let_go)
 
 
+async def test_what_waits_is_told_of_each_cluster(three):
+    three.record(cluster="a", changes=(a_change(1, cluster="a"),))
+    assert [three.waiting_of(one) for one in ("a", "b", "unknown")] == [1, 0, 0]
+    await three.flush()
+    assert three.waiting_of("a") == 0
+
+
 async def test_a_quiet_cluster_is_not_written_with_another(three):
     await three.flush()
     await in_thread(models.WatchRecord.objects.filter(cluster="b").delete)
