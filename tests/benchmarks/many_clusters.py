@@ -8,8 +8,9 @@ renew `--rate` times a second and change hands `--changes` times a second, in al
 Starts `manage.py serve` for them, without pages, and prints what it uses of one core, its memory,
 and the clusters whose exported history is not exactly what their storm did; exits 1 if there are
 any. With `--pages`, the page of all clusters is open on so many screens meanwhile, and its server
-time is printed (median of 15 requests); `--rate 0 --changes 0` are clusters in which nothing
-happens. `--faulty` clusters cut their watches every 7 s and refuse to resume every 17 s.
+time is printed (median of 15 requests); `--rate 0 --changes 0` are clusters without Leases, in
+which nothing happens. `--faulty` clusters cut their watches every 7 s and refuse to resume every
+17 s.
 """
 
 from __future__ import annotations
@@ -60,8 +61,11 @@ def options(parser: ArgumentParser) -> None:
 def storms(asked: Namespace, folder: Path, ports: list[int]) -> Iterator[None]:
     """All clusters, in one process."""
     changes, elections = asked.changes / asked.clusters, max(1, asked.leases // 10)
+    leases = asked.leases - elections
+    if not asked.rate:
+        leases = elections = 0  # what nobody renews is lost, and much happens then
     load = [
-        "--leases", str(asked.leases - elections), "--elections", str(elections),
+        "--leases", str(leases), "--elections", str(elections),
         "--apiservers", "0", "--tick", "0.05",
         "--rate", str(max(asked.rate / asked.clusters, 0.0001)),
         "--transitions-per-s", str(changes / 2), "--expire-per-s", str(changes / 4),
@@ -99,7 +103,7 @@ def keeps_up(server: Server) -> bool:
     """Whether the first history is written, and no cluster's events wait."""
     text = get(f"{server.url}/metrics")[1]
     behind = re.findall(r"^leaseboard_seconds_behind\S+ (\S+)", text, re.MULTILINE)
-    return waiting(text) < FEW and max(map(float, behind)) < LATE
+    return waiting(text) < FEW and max(map(float, behind), default=0.0) < LATE
 
 
 class Fleet(Pages):
