@@ -71,6 +71,7 @@ class StateSource(msgspec.Struct, frozen=True):
     resource_version: Callable[[], str | None]  # None: nothing was listed yet
     now: Callable[[], datetime]
     listing: Callable[[], bool] = lambda: False  # a large list is being read: it goes first
+    size: Callable[[], int] = lambda: 1  # how many Leases it has
     # Returns the next renewed Leases to store.
     renewed: Callable[[int], Sequence[ObjectName]] = lambda _: ()
     encode: Callable[[Any], bytes] = bytes  # encodes a state, in the writing thread
@@ -88,6 +89,7 @@ class Recorder:
         self._concluded: dict[str, dict[str, Reviewed]] = {}
         self._reached: dict[str, str | None] = {}
         self._renewed_at: dict[str, float] = {}
+        self._size = 1  # Leases of all clusters
         self._held_up_at: dict[str, float] = {}  # since when a list goes first
         self._leaving: set[str] = set()  # clusters that are watched no longer
         self._wake = asyncio.Event()
@@ -189,6 +191,7 @@ class Recorder:
         """Write the whole queue, retrying until the database accepts it."""
         if self._unwritten is not None and not await self._write_surely(*self._unwritten):
             return
+        self._size = max(1, sum(one.size() for one in self._sources.values()))
         sources = [one for one in self._sources.values() if not self._waits_for_a_list(one)]
         if not await self._flush_changes(deque(sources)):
             return
@@ -336,7 +339,7 @@ class Recorder:
         if now - self._renewed_at.get(source.cluster, 0.0) < STATE_DELAY:
             return None
         self._renewed_at[source.cluster] = now
-        return source.renewed(max(1, RENEWED_PER_WRITE // len(self._sources)))
+        return source.renewed(max(1, RENEWED_PER_WRITE * source.size() // self._size))
 
     def _has_room(self, cluster: str, number: int) -> bool:
         """Whether this many more changes may wait.

@@ -57,7 +57,7 @@ _KEEPALIVE = {"TCP_KEEPIDLE": 10, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3}
 
 AT_ONCE = 64  # events decoded before they are followed: data in cache is read faster
 # Seconds between reads: events that are processed together cost half as much. Many watches are
-# read less often, so that what the process does does not grow with their number.
+# read less often: each read wakes the process.
 PACE, LONGEST_PACE = 0.05, 0.25
 READS_PER_SECOND = 400  # of all watches
 

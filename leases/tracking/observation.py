@@ -118,28 +118,28 @@ def next_sight(
     moved = renewal_moved(known.lease, lease)
     came = holder != known.holder
     at, _ = written_at(known, lease, seen)
-    now = _learnt(known, lease, seen, came=came)
-    now |= {"lease": lease, "kind": kind, "kind_reason": reason, "named": named}
+    fields = _learnt(known, lease, seen, came=came)
+    fields |= {"lease": lease, "kind": kind, "kind_reason": reason, "named": named}
     if moved or came:
-        now |= {
+        fields |= {
             "rewritten": _rewritten(known.lease, lease),
             "renewed_at": _renewed_before(known, lease),
             "renewed_by_hand": seen.by_hand,
             "gap_since": None if holder is not None else known.gap_since or (at if came else None),
         }
     if moved:
-        now |= {"observed_at": renewed_at(known, lease, seen), "estimated": not seen.live}
+        fields |= {"observed_at": renewed_at(known, lease, seen), "estimated": not seen.live}
     if moved or came or kind is not known.kind:
-        now["abandoned"] = False  # the deadline judges it anew
+        fields["abandoned"] = False  # the deadline judges it anew
     if came:
-        lasted = known.lasting.lease.spec.lease_duration_seconds
-        released_by, lasted = (known.holder, lasted) if holder is None else (None, None)
-        now |= {"released_by": released_by, "lasted": lasted}
+        released, duration = holder is None, known.lasting.lease.spec.lease_duration_seconds
+        fields["released_by"] = known.holder if released else None
+        fields["lasted"] = duration if released else None
     if came or any(change.change is ChangeType.RESTARTED for change in changes):
-        now |= {"held_since": None if holder is None else at, "lapses": ()}
+        fields |= {"held_since": None if holder is None else at, "lapses": ()}
     elif recovered := next((one for one in changes if one.change is ChangeType.RECOVERED), None):
-        now["lapses"] = _lapses(known, recovered)
-    tracked = known.replace(**now)
+        fields["lapses"] = _lapses(known, recovered)
+    tracked = known.replace(**fields)
     return _in_phase(known, tracked, at, seen, judge=moved or came), changes
 
 

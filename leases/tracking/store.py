@@ -59,6 +59,7 @@ class Store:
         self._listing = ListComparison(self._ledger)
         self.synced = False  # a list has been completed since the start
         self.snapshot, self.select = self._rows.snapshot, self._rows.select
+        self.size = self._rows.__len__
         self.of_namespace, self.namespaces = self._rows.of_namespace, self._rows.namespaces
         self.counts, self.excused = self._rows.counts, self._rows.excused
         self.silences = self._ledger.silences

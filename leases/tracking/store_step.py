@@ -2,12 +2,11 @@
 
 from collections.abc import Callable, Iterable
 from datetime import datetime
-from typing import Any
 
 import msgspec
 
 from leases.domain.cause.clue import Clue, LateRenewal, LateWriter, Silence, is_renewed_by_hand
-from leases.domain.change import Change, Observation, last_write, writer_of
+from leases.domain.change import Change, Managers, Observation, last_write, writer_of
 from leases.domain.lease import Lease, ObjectName
 from leases.domain.phase import Phase
 from leases.tracking.renewals import LateRenewals, Silences
@@ -51,24 +50,31 @@ class Step:
         last = None if before is None else before.lease
         for change in changes:
             silences, late, elections = self._lately(change.observed_at)
-            told: dict[str, Any] = {
-                "change": change, "before": last, "after": after,
-                "silences": silences, "late_around": late, "elections": elections,
-            }  # fmt: skip
+            named: Change = change
+            managers: Managers = ()
             if after is not None and self.line:
                 managers = managers_of_event(self.line)
-                writer = writer_of(change, managers, last, after)
-                told |= {"change": _replace(change, writer=writer), "managers": managers}
+                named = _replace(change, writer=writer_of(change, managers, last, after))
+            clue = Clue(
+                change=named,
+                before=last,
+                after=after,
+                managers=managers,
+                silences=silences,
+                late_around=late,
+                elections=elections,
+            )
             if before is not None:
-                told |= {
-                    "observed_at": before.observed_at,
-                    "held_since": before.held_since,
-                    "renewals_seen": before.renewals_seen,
-                    "intervals": before.intervals,
-                    "lags": before.lags,
-                    "overdue": self._overdue.of(before.key),
-                }
-            self.clues.append(Clue(**told))
+                clue = _replace(
+                    clue,
+                    observed_at=before.observed_at,
+                    held_since=before.held_since,
+                    renewals_seen=before.renewals_seen,
+                    intervals=before.intervals,
+                    lags=before.lags,
+                    overdue=self._overdue.of(before.key),
+                )
+            self.clues.append(clue)
 
     def as_managers_say(self, seen: Observation, known: Tracked, lease: Lease) -> Observation:
         """Add when the event that is being applied was written, and whether by hand."""

@@ -112,6 +112,7 @@ class ClusterWatch:
                 resource_version=lambda: tracker.resource_version,
                 now=lambda: tracker.watched_until,
                 listing=lambda: tracker.listing,
+                size=store.size,
                 renewed=lambda most: store.checkpoint_rotation.next(most, self._clock.now()),
             )
         )

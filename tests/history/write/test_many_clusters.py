@@ -75,15 +75,18 @@ async def test_the_incidents_of_all_clusters_are_one_more_transaction(
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("clusters", ["a", "abc"])
-async def test_as_many_renewals_are_stored_however_many_clusters_there_are(clusters):
+@pytest.mark.parametrize(
+    ("sizes", "shares"), [([80], [200]), ([10, 10], [100, 100]), ([1300, 13, 0], [198, 1, 1])]
+)
+async def test_as_many_renewals_are_stored_however_many_clusters_there_are(sizes, shares):
     one, asked = Recorder(), []
-    for cluster in clusters:
-        source = a_source(cluster)
+    for number, size in enumerate(sizes):
         renewed = lambda most: asked.append(most) or ()  # noqa: E731
-        one.add(msgspec.structs.replace(source, renewed=renewed))
+        source = a_source(f"c{number}")
+        one.add(msgspec.structs.replace(source, size=lambda size=size: size, renewed=renewed))
     await one.flush()
-    assert asked == [recorder.RENEWED_PER_WRITE // len(clusters)] * len(clusters)
+    assert recorder.RENEWED_PER_WRITE == 200
+    assert asked == shares
     await one.in_thread(let_go)
 
 
