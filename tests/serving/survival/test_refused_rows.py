@@ -15,6 +15,7 @@ from dashboard.clock import now as utc_now
 from dashboard.serving.runtime import Runtime
 from dashboard.serving.tasks.cluster_watch import ClusterWatch
 from dashboard.serving.tasks.history_upkeep import Forgetting
+from leases.domain.lease import ObjectName
 from leases.history.recorder import Recorder
 from leases.history.write_batch import write_what_fits
 from leases.models import RefusedRow
@@ -61,7 +62,10 @@ async def test_refused_rows_are_shown_after_a_restart(board: Runtime, refused):
 async def test_the_recorder_knows_which_leases_there_are(board: Runtime):
     await prepared(board)
     fill(board.clusters["a"].store, a_lease())
-    assert list(board.recorder._sources["a"].names()) == [KEY]
+    source = board.recorder._sources["a"]
+    assert list(source.names()) == [KEY]
+    fill(board.clusters["a"].store, a_lease(), a_lease(ObjectName("default", "other")))
+    assert source.size() == 2
     await end(board)
 
 
