@@ -119,12 +119,17 @@ class LeaseClient:
 
     @contextlib.asynccontextmanager
     async def open_watch(
-        self, since: str, *, timeout_seconds: int, known: Container[int] = ()
+        self,
+        since: str,
+        *,
+        timeout_seconds: int,
+        known: Container[int] = (),
+        idle: Callable[[], bool] = bool,
     ) -> AsyncIterator[OpenWatch]:
         """Open a watch for events after `since`; entered once the server has answered.
 
         The server ends it after `timeout_seconds`. Gone means: list again. A renewal with a
-        fingerprint in `known` arrives as Renewed.
+        fingerprint in `known` arrives as Renewed. `idle`: whether no Lease can expire now.
         """
         query = (
             ("watch", "true"),
@@ -140,6 +145,7 @@ class LeaseClient:
                 lasts=timeout_seconds,
                 newest=self.newest_version,
                 known=known,
+                idle=idle,
             )
             yield watch
 

@@ -74,7 +74,8 @@ class OpenWatch:
     """Reads the body of one watch.
 
     `newest` asks for the cluster's current resourceVersion. While the watch is quiet, it tells us
-    whether the cluster is quiet, dead, or restored from a backup.
+    whether the cluster is quiet, dead, or restored from a backup. That can wait while `idle`: no
+    Lease can expire.
     """
 
     def __init__(
@@ -86,16 +87,18 @@ class OpenWatch:
         lasts: float,
         newest: Callable[[], Awaitable[str]],
         known: Container[int] = (),
+        idle: Callable[[], bool] = bool,
     ) -> None:
         self._response = response
         self._content = response.content
         self._session = session
         self._limits: Timeouts = session.limits
         self._newest = newest
+        self._idle = idle
         self._read = Reader(known).read
         self._version = since
         self._lasts = lasts
-        self._heard = self._delivered_until = time.monotonic()
+        self._heard = self._asked = self._delivered_until = time.monotonic()
         self._taken = 0  # bytes
         self._read_at = 0.0  # not sooner, by the monotonic clock
         self._delivering = False
@@ -209,10 +212,13 @@ class OpenWatch:
 
     async def _is_over(self) -> bool:
         """Whether to reopen a silent watch. Raises if the cluster does not answer."""
-        silent = time.monotonic() - self._heard
+        now = time.monotonic()
+        silent = now - self._heard
         if silent > self._lasts + self._limits.slack:
             raise unreachable(self._session.host, TimeoutError(), within=round(silent))
-        received = arrived_bytes(self._response)
+        if self._idle() and now - max(self._heard, self._asked) < self._limits.idle:
+            return False
+        self._asked, received = now, arrived_bytes(self._response)
         try:
             newest = await self._newest()
         except TooManyRequests:

@@ -13,7 +13,7 @@ import random
 import time
 import zlib
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Container, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Container, Sequence
 
 import msgspec
 
@@ -146,9 +146,12 @@ def _unpacked(lines: bytes) -> list[bytes]:
 
 
 @contextlib.asynccontextmanager
-async def opened(client: LeaseClient, since: str, known: Container[int]) -> AsyncIterator[Ahead]:
+async def opened(
+    client: LeaseClient, since: str, known: Container[int], idle: Callable[[], bool]
+) -> AsyncIterator[Ahead]:
     """Open a watch. Raises ApiError if it cannot be opened."""
-    async with client.open_watch(since, timeout_seconds=_lasting(), known=known) as watch:
+    lasts = _lasting()
+    async with client.open_watch(since, timeout_seconds=lasts, known=known, idle=idle) as watch:
         ahead = Ahead(watch)
         try:
             yield ahead
@@ -172,16 +175,18 @@ async def reflect(
     since: str | None,
     backoff: Backoff,
     known: Container[int] = (),
+    idle: Callable[[], bool] = bool,
     resume: bool = False,
 ) -> AsyncGenerator[ReflectorEvent, None]:
     """Yield everything that happens to the cluster's Leases, until cancelled or closed.
 
     `since` is the resourceVersion that an earlier run reached: events from then up to the first
     list come first, as Replayed. After a 410 such events come as if the watch had not broken. A
-    renewal with a fingerprint in `known` comes as Renewed. With `resume` this run itself reached
+    renewal with a fingerprint in `known` comes as Renewed. While `idle` no Lease can expire: a
+    silent cluster is asked less often whether it is there. With `resume` this run itself reached
     `since` and has a complete list: the watch continues there. Close it (contextlib.aclosing).
     """
-    reflection = _Reflection(client, since, known)
+    reflection = _Reflection(client, since, known, idle)
     if resume and since:
         reflection.version = since
     while True:
@@ -212,8 +217,15 @@ async def reflect(
 class _Reflection:
     """The progress of the stream, from which the next try continues."""
 
-    def __init__(self, client: LeaseClient, since: str | None, known: Container[int]) -> None:
+    def __init__(
+        self,
+        client: LeaseClient,
+        since: str | None,
+        known: Container[int],
+        idle: Callable[[], bool],
+    ) -> None:
         self._client = client
+        self._idle = idle
         self._known = known
         # Everything up to this version is known, from an earlier run or from us.
         self._known_version = since or ""
@@ -264,7 +276,7 @@ class _Reflection:
                 if not begun and isinstance(page, ListPage):
                     try:
                         self._ahead = await stack.enter_async_context(
-                            opened(self._client, page.resource_version, self._known)
+                            opened(self._client, page.resource_version, self._known, self._idle)
                         )
                         self._ahead.read()
                     except ApiError as error:  # a later try will say why
@@ -301,7 +313,7 @@ class _Reflection:
             return
         began = time.monotonic()
         async with (
-            opened(self._client, self.version, self._known) as self._ahead,
+            opened(self._client, self.version, self._known, self._idle) as self._ahead,
             contextlib.aclosing(self._ahead.follow()) as readings,
         ):
             yield readings

@@ -93,6 +93,21 @@ async def test_the_version_of_a_server_is_read_each_time_its_watch_is_live_again
     await until(lambda: hub.server_version == version)
 
 
+async def test_a_watch_knows_whether_a_lease_can_expire(running: Runtime) -> None:
+    cluster = running.clusters["a"]
+    await until(lambda: cluster.store.connection.state is ConnectionState.LIVE)
+    assert cluster.client is not None
+    watch = cluster.client._watched
+    assert watch is not None
+    assert watch._idle()
+    now = {"renewTime": format_microtime(running.clock.now()), "leaseDurationSeconds": 3600}
+    body = {
+        "metadata": {"name": "one", "namespace": "default"}, "spec": {"holderIdentity": "x", **now},
+    }  # fmt: skip
+    await cluster.writer.create(body)
+    await until(lambda: not watch._idle())
+
+
 async def test_a_server_that_does_not_tell_its_version_is_watched_all_the_same(
     running: Runtime, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -31,12 +31,13 @@ async def follow(
     *,
     until: Callable[[list[ReflectorEvent]], Any],
     since: str | None = None,
+    idle: Callable[[], bool] = bool,
 ) -> list[ReflectorEvent]:
     """The events up to the one that makes `until` true."""
     seen: list[ReflectorEvent] = []
     async with (
         asyncio.timeout(LIMIT),
-        contextlib.aclosing(reflect(client, since=since, backoff=backoff)) as events,
+        contextlib.aclosing(reflect(client, since=since, backoff=backoff, idle=idle)) as events,
     ):
         async for event in events:
             for one in each(event):

@@ -135,6 +135,7 @@ class ClusterWatch:
             resume=cluster.synced,
             backoff=backoff,
             known=cluster.store.fingerprints,
+            idle=lambda: cluster.store.next_deadline() is None,
         )
         async with aclosing(events):
             await tracker.run(events)

@@ -202,6 +202,42 @@ async def test_a_half_open_connection_is_noticed_by_asking(
     assert "did not answer within 0.2 s" in details(seen)[0]
 
 
+@pytest.mark.parametrize(
+    ("limits", "most"),
+    [
+        (msgspec.structs.replace(FAST, idle=3600.0), 5),
+        (msgspec.structs.replace(FAST, idle=0.2), None),
+    ],
+)
+async def test_a_watch_of_leases_that_cannot_expire_is_asked_about_less_often(
+    cluster: ScriptedServer, client: LeaseClient, backoff: Backoff, most: int | None
+) -> None:
+    """`most`: silences after which one can. Without it, the time that an idle one is given ends."""
+    asked = asyncio.Event()
+    silences = probed_while_idle = 0
+
+    def idle() -> bool:
+        nonlocal silences, probed_while_idle
+        silences, probed_while_idle = silences + 1, len(cluster.seen("probe"))
+        return most is None or silences <= most
+
+    async def reply(connection: Connection) -> None:
+        asked.set()
+        await listing(version="200")(connection)
+
+    async def late_event(connection: Connection) -> None:
+        await stream(end="cut")(connection)
+        await asked.wait()
+        await connection.send(f"{len(A):x}\r\n".encode() + A + b"\r\n")
+        await connection.hang()
+
+    cluster.script("probe", reply)
+    cluster.script("watch", late_event)
+    await follow(client, backoff, until=applied("a"), idle=idle)
+    assert silences > (most or 1)
+    assert most is None or not probed_while_idle
+
+
 @pytest.mark.parametrize("limits", [msgspec.structs.replace(FAST, slack=-600)])
 async def test_a_watch_silent_beyond_its_own_timeout_is_dead_even_if_the_cluster_lives(
     cluster: ScriptedServer, client: LeaseClient, backoff: Backoff
