@@ -19,26 +19,17 @@ from dashboard.live.shared_drawings import ClusterMenu, MenuReader
 from dashboard.pages.fleet import drawings_of, ids_of
 from dashboard.pages.fleet_wall import WallRow, wall_parts, wall_row
 from dashboard.parts.across import chosen_by
-from dashboard.parts.fleet_row import fleet_row
+from dashboard.parts.fleet_row import FleetRow, latest_row
 from leases.domain.watched_times import ConnectionState
 from leases.worker_threads import WorkerThreads
 
 TICK = 0.25  # seconds between two looks at what moved
 SPACING = 1.0  # seconds between two drawings of one cluster
-EVERY = 10.0  # seconds after which a cluster is drawn though nothing moved: sums of time grow
 FIRST_MOVES = [0.0]  # of a clock that was never set
-Stamp = tuple[object, ...]
 NEWS = "news"  # in the address of the socket of a page that lists what happens in clusters
 Drawn = dict[str, tuple[int, str]]  # by id: number of the drawing, and HTML
 
 _threads = WorkerThreads("fleet", 1)
-
-
-def _stamp(feed: ClusterFeed, now: datetime) -> Stamp:
-    """Differs when a strip may: read before the strip is."""
-    told = feed.store.connection.shown(now)
-    moves = feed.moves.number, feed.incident_turn, len(feed.clock_moves), feed.server_version
-    return *moves, told.state, told.since, told.detail, feed.store.synced
 
 
 class FleetHub:
@@ -57,7 +48,7 @@ class FleetHub:
         self.walls: dict[tuple[str, ...], Drawn] = {}  # by the clusters that they show; () is all
         self._rows: dict[str, WallRow] = {}  # while a wall is open
         self._numbers = count(1)
-        self._known: dict[str, tuple[Stamp, float]] = {}
+        self._known: dict[str, tuple[FleetRow | None, float]] = {}  # None: it could not be drawn
 
     @property
     def clock_moves(self) -> Sequence[float]:
@@ -137,25 +128,24 @@ class FleetHub:
                 drawn[place] = (next(self._numbers), html)
 
     def _is_due(self, name: str, feed: ClusterFeed, now: datetime) -> bool:
-        """Whether to draw it now; notes that it is drawn."""
-        stamp, moment = _stamp(feed, now), time.monotonic()
-        before, drawn_at = self._known.get(name, (None, float("-inf")))
-        if moment - drawn_at < (EVERY if stamp == before else SPACING):
-            return False
-        self._known[name] = (stamp, moment)
-        return True
+        """Whether to draw it now."""
+        drawn, at = self._known.get(name, (None, float("-inf")))
+        is_current = drawn is not None and drawn.is_current(now)
+        return not is_current and time.monotonic() - at >= SPACING
 
     def _draw(self, due: Mapping[str, ClusterFeed], now: datetime) -> dict[str, str]:
         """Runs in a thread. A cluster that cannot be drawn stays as it was; the others go on."""
         found: dict[str, str] = {}
         walls = {page.wall is not None for page in tuple(self.pages) if page.draws}
-        for feed in due.values():
+        for name, feed in due.items():
+            self._known[name] = None, time.monotonic()
             try:
-                row = fleet_row(feed, now)
+                row = latest_row(feed, now)
                 if True in walls:
                     self._rows[row.cluster] = wall_row(row)
                 if False in walls:
                     found |= drawings_of(row)
+                self._known[name] = row, time.monotonic()
             except Exception as error:
                 self.failed("strips", error)
         return found

@@ -1,10 +1,10 @@
 """The fleet: is anything wrong in any cluster? One strip for each, the worst first."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from functools import lru_cache
 from itertools import groupby
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 from weakref import WeakKeyDictionary
 
 import msgspec
@@ -44,6 +44,7 @@ from dashboard.parts.fleet_row import (
     Trouble,
     cell_view,
     fleet_row,
+    latest_row,
     total_of,
     worst_first,
 )  # fmt: skip
@@ -148,20 +149,36 @@ def row_item(row: FleetRow) -> dict[str, Any]:
     }
 
 
-View = CellView | StripView
-_drawn: WeakKeyDictionary[ClusterFeed, dict[type[View], tuple[View, str]]] = WeakKeyDictionary()
-_TEMPLATES = {CellView: "fleet/_cell.html", StripView: "fleet/_strip.html"}
+STRIP, CELL = "fleet/_strip.html", "fleet/_cell.html"
+_VIEWS: Mapping[str, Callable[[FleetRow], CellView | StripView]] = {
+    STRIP: strip_view,
+    CELL: cell_view,
+}
 
 
-def drawing_of(feed: ClusterFeed, view: View) -> str:
-    """The HTML of a view, drawn once for all pages until it differs."""
-    kept, form = _drawn.setdefault(feed, {}), type(view)
-    known = kept.get(form)
-    if known is None or known[0] != view:
-        html = render_to_string(_TEMPLATES[form], {"strip": view})
+class Drawing(NamedTuple):
+    row: FleetRow
+    view: CellView | StripView
+    html: str
+
+
+_drawn: WeakKeyDictionary[ClusterFeed, dict[str, Drawing]] = WeakKeyDictionary()
+
+
+def drawing_of(row: FleetRow, template: str) -> str:
+    """The HTML of a cluster, drawn once for all pages until it differs."""
+    kept = _drawn.setdefault(row.feed, {})
+    known = kept.get(template)
+    if known is not None and known.row is row:
+        return known.html
+    view = _VIEWS[template](row)
+    if known is not None and known.view == view:
+        html = known.html
+    else:
         # An exact str: the encoder of frames refuses subclasses.
-        known = kept[form] = (view, str.__str__(html))
-    return known[1]
+        html = str.__str__(render_to_string(template, {"strip": view}))
+    kept[template] = Drawing(row, view, html)
+    return html
 
 
 def ids_of(cluster: str) -> tuple[str, str]:
@@ -171,9 +188,8 @@ def ids_of(cluster: str) -> tuple[str, str]:
 
 def drawings_of(row: FleetRow) -> dict[str, str]:
     """Both forms of a cluster, by their ids."""
-    strip = strip_view(row)
-    drawings = drawing_of(row.feed, strip), drawing_of(row.feed, strip.cell)
-    return dict(zip(ids_of(strip.cell.name), drawings, strict=True))
+    drawings = drawing_of(row, STRIP), drawing_of(row, CELL)
+    return dict(zip(ids_of(row.cluster), drawings, strict=True))
 
 
 def _label(query: QueryDict, name: str) -> str:
@@ -224,7 +240,8 @@ class Fleet(List[FleetFilter, FleetRow]):
     def find(self) -> FoundRows[FleetRow]:
         board = running_board()
         feeds = [board.feeds[name] for name in board.clusters if name in board.feeds]
-        rows = [fleet_row(feed, self.now) for feed in feeds if self.wanted.takes(feed)]
+        read = fleet_row if self.answer_as == "json" else latest_row
+        rows = [read(feed, self.now) for feed in feeds if self.wanted.takes(feed)]
         rows.sort(key=worst_first)
         places = {value: place for place, value in enumerate(dict.fromkeys(map(self._group, rows)))}
         return self.cut(sorted(rows, key=lambda row: places[self._group(row)]))
@@ -288,9 +305,9 @@ def _drawn_rows(rows: Iterable[FleetRow], *, folded: bool) -> dict[str, Any]:
         calm = row.trouble is Trouble.NONE
         troubled += not calm
         if folded and calm:
-            cells.append((row.cluster, drawing_of(row.feed, cell_view(row))))
+            cells.append((row.cluster, drawing_of(row, CELL)))
         else:
-            strips.append((row.cluster, drawing_of(row.feed, strip_view(row))))
+            strips.append((row.cluster, drawing_of(row, STRIP)))
     says = f"{counted(len(strips) + len(cells), 'cluster')}, {troubled or 'none'} in trouble"
     return {"strips": strips, "cells": cells, "says": says}
 

@@ -128,7 +128,7 @@ def fleet_wall(request: ClusterRequest) -> HttpResponse:
     """Sums of all clusters, and those that are worst."""
     now = clock.now()
     feeds = feeds_of(request.link.clusters if request.link else ())
-    parts = wall_parts(wall_row(fleet_row.fleet_row(feed, now)) for feed in feeds)
+    parts = wall_parts(wall_row(fleet_row.latest_row(feed, now)) for feed in feeds)
     query = request.GET.copy()
     query[WALL] = "1"
     context = {

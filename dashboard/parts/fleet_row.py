@@ -1,8 +1,9 @@
 """What is known of one cluster beside others: what is wrong there, the worst in a sentence."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
+from weakref import WeakKeyDictionary
 
 import msgspec
 from django.urls import reverse
@@ -10,7 +11,7 @@ from django.urls import reverse
 from dashboard.feed import ClusterFeed
 from dashboard.parts.formatting import counted, utc, when
 from dashboard.parts.incident_line import css_of, incident_line, said_cause
-from dashboard.parts.key_figures import Counts, Day, day_of, unexcused
+from dashboard.parts.key_figures import Counts, Day, by_phase, day_of, unexcused
 from leases.domain.incident import Incident
 from leases.domain.kind import Kind
 from leases.domain.phase import Phase
@@ -45,12 +46,16 @@ WATCH_WORDS = {
     ConnectionState.PAUSED: "paused since",
 }
 _GRAVITY = {"expired": 0, "vacant": 1, "late": 2}
+# How long a row is true while nothing moves: sums of time grow, faster while nobody holds a Lease.
+LASTS, CALM_LASTS = timedelta(seconds=10), timedelta(seconds=60)
+Stamp = tuple[object, ...]
 
 
 class FleetRow(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of one cluster, as of `as_of`."""
 
     feed: ClusterFeed
+    stamp: Stamp  # differs from the cluster's when something moved since
     cluster: str
     now: datetime
     as_of: datetime
@@ -79,10 +84,35 @@ class FleetRow(msgspec.Struct, frozen=True, kw_only=True):
             return Trouble.NOT_LIVE
         return Trouble.LEASES if self.troubled else Trouble.NONE
 
+    def is_current(self, now: datetime) -> bool:
+        """Whether it still tells what is known of the cluster."""
+        calm = by_phase(self.counts, Phase.HELD) == total_of(self.counts)
+        lasts = CALM_LASTS if calm else LASTS
+        return abs(now - self.now) < lasts and self.stamp == _stamp(self.feed, now)
+
+
+def _stamp(feed: ClusterFeed, now: datetime) -> Stamp:
+    """Differs when a row may: read before the row is."""
+    told, watched = feed.store.connection.shown(now), feed.activity.watched.since
+    moves = feed.moves.number, feed.incident_turn, len(feed.clock_moves), feed.server_version
+    known = told.state, told.since, told.detail, feed.store.synced, watched
+    return *moves, *known, *feed.labels.items()
+
+
+_latest: WeakKeyDictionary[ClusterFeed, FleetRow] = WeakKeyDictionary()
+
+
+def latest_row(feed: ClusterFeed, now: datetime) -> FleetRow:
+    """The row that was read last for anybody, while it is current."""
+    known = _latest.get(feed)
+    if known is None or not known.is_current(now):
+        known = _latest[feed] = fleet_row(feed, now)
+    return known
+
 
 def fleet_row(feed: ClusterFeed, now: datetime) -> FleetRow:
     """Reads counts and sums; no Lease that somebody holds."""
-    store = feed.store
+    store, stamp = feed.store, _stamp(feed, now)
     as_of, connection = store.connection.as_of(now), store.connection.shown(now)
     if connection.state is ConnectionState.LIVE:
         watched_since = max(connection.since, feed.activity.watched.since)
@@ -93,6 +123,7 @@ def fleet_row(feed: ClusterFeed, now: datetime) -> FleetRow:
     shown = sorted((one for one in going_on if one.shown), key=_gravity)
     return FleetRow(
         feed=feed,
+        stamp=stamp,
         cluster=store.cluster,
         now=now,
         as_of=as_of,

@@ -6,6 +6,7 @@ import json
 import re
 from datetime import UTC, datetime, timedelta
 
+import msgspec
 import pytest
 from asgiref.sync import sync_to_async
 from channels.routing import URLRouter
@@ -17,6 +18,7 @@ from dashboard.live.fleet import FleetHub, FleetReader, NewsReader
 from dashboard.live.messages import Show
 from dashboard.live.publisher import Publisher
 from dashboard.live.socket_guards import own_sites_only
+from dashboard.parts.fleet_row import CALM_LASTS, LASTS
 from leases.domain.steady_clock import Jump
 from leases.domain.watched_times import Connection, ConnectionState
 from leases.tracking.store import Store
@@ -53,9 +55,9 @@ def open_page(hub: FleetHub, wall: tuple[str, ...] | None = None, **said) -> Fle
     return page
 
 
-def held_now(publisher: Publisher) -> datetime:
+def held_now(publisher: Publisher, at: datetime | None = None) -> datetime:
     """The moment at which every Lease is held."""
-    now = datetime.now(UTC)
+    now = at or datetime.now(UTC)
     for hub in publisher.hubs.values():
         publisher.publish(hub.store.apply(Applied(a_lease(version="150", now=now)), now))
         hub.store.connection = Connection(state=ConnectionState.LIVE, since=now, heard_at=now)
@@ -113,6 +115,7 @@ async def test_what_moved_is_drawn_once_for_all_pages_and_not_too_often(
     drawn = []
     real = fleet.drawings_of
     monkeypatch.setattr(fleet, "drawings_of", lambda row: drawn.append(row.cluster) or real(row))
+    held_now(publisher, NOW)
     for _ in range(3):
         open_page(hub)
     await hub.tick(NOW)
@@ -124,9 +127,13 @@ async def test_what_moved_is_drawn_once_for_all_pages_and_not_too_often(
     monkeypatch.setattr(fleet, "SPACING", 0.0)
     await hub.tick(NOW)
     assert drawn[2:] == ["a"]
-    monkeypatch.setattr(fleet, "EVERY", 0.0)
-    await hub.tick(NOW)
-    assert sorted(drawn[3:]) == ["a", "b"], "sums of time grow though nothing moves"
+    for later, again in ((LASTS, ["a"]), (CALM_LASTS, ["a", "b"])):
+        drawn.clear()
+        for name in ("a", "b"):
+            store = publisher.hubs[name].store
+            store.connection = msgspec.structs.replace(store.connection, heard_at=NOW + later)
+        await hub.tick(NOW + later)
+        assert sorted(drawn) == again, "time without a holder grows though nothing moves"
 
 
 async def test_a_wall_of_all_shows_the_worst_first_and_gets_what_moved(publisher, hub):
@@ -343,7 +350,7 @@ async def test_more_changes_than_are_known_are_fetched(board, news):  # noqa: F8
 
 async def test_a_page_of_news_draws_no_cluster(board, news, monkeypatch):  # noqa: F811
     drawn = []
-    monkeypatch.setattr(fleet, "fleet_row", drawn.append)
+    monkeypatch.setattr(fleet, "latest_row", drawn.append)
     await board.publisher.fleet.tick(datetime.now(UTC))
     assert drawn == []
 

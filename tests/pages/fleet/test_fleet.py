@@ -47,6 +47,7 @@ def incident(name: str, **more) -> Incident:
 
 def go_on(board: Runtime, name: str, *some: Incident) -> None:
     board.feeds[name].going_on = lambda: some
+    board.publisher.hubs[name].incidents_moved()
 
 
 def strips(text: str) -> dict[str, str]:
