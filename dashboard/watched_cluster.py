@@ -101,7 +101,7 @@ class WatchedCluster:
 
     @property
     def lease_count(self) -> int:
-        return count_leases(self.store)
+        return self.store.size()
 
     @property
     def writer(self) -> LeaseClient:
@@ -161,10 +161,6 @@ class ByCluster(Mapping[str, T]):
 
     def drop(self, name: str) -> None:
         self._now = {key: value for key, value in self._now.items() if key != name}
-
-
-def count_leases(store: Store) -> int:
-    return sum(sum(phases.values()) for phases in store.counts().values())
 
 
 COMPARED_EVERY = 10.0  # seconds; Nodes with heartbeats

@@ -6,6 +6,7 @@ there may be hundreds on every page.
 
 from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache
 from html import escape
 from urllib.parse import quote
 
@@ -13,7 +14,7 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.safestring import SafeString, mark_safe
 
-from dashboard.watched_cluster import WatchedCluster, count_leases
+from dashboard.watched_cluster import WatchedCluster
 from leases.domain.watched_times import Connection, ConnectionState
 from leases.tracking.store import Store
 
@@ -26,18 +27,22 @@ def cluster_links(
     """`here` is the address of the page that is open, of the cluster `current` if of any."""
     came_from, marks = quote(here, safe=""), {True: ' aria-current="true"', False: ""}
     links = [
-        f'<a href="{reverse("switch_cluster", args=[one.name])}?from={came_from}" data-switch'
-        f"{marks[one is current]}>"
+        f'<a href="{_address(one.name)}?from={came_from}" data-switch{marks[one is current]}>'
         f'<span class="name">{escape(one.name)}</span> {menu_state(one.store, now)}</a>\n'
         for one in clusters
     ]
     return mark_safe("".join(links))  # noqa: S308 - every text in it is escaped
 
 
+@lru_cache(maxsize=4096)
+def _address(cluster: str) -> str:
+    return reverse("switch_cluster", args=[cluster])
+
+
 def menu_state(store: Store, now: datetime) -> SafeString:
     """Of a moment only the date counts: the text has no age."""
     told = store.connection.shown(now)
-    shows = (told.state, told.since, count_leases(store), now.date())
+    shows = (told.state, told.since, store.size(), now.date())
     known = _drawn.get(store.cluster)
     if known is None or known[0] != shows:
         known = _drawn[store.cluster] = (shows, _draw(store.cluster, *shows))
