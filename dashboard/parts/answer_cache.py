@@ -15,7 +15,8 @@ T = TypeVar("T")
 
 class AnswerCache(Generic[T]):
     """Keep the `most` answers that were asked for last, each `fresh` seconds and at least `cost`
-    times as long as it took to make. One thread makes an answer; others that want it wait.
+    times as long as it took to make, and no longer once another is asked for: they may be large.
+    One thread makes an answer; others that want it wait.
     """
 
     def __init__(
@@ -27,7 +28,10 @@ class AnswerCache(Generic[T]):
 
     def get(self, key: Hashable, make: Callable[[], T]) -> T:
         with self._choosing:
-            answer = self._answers[key] = self._answers.pop(key, _Answer())
+            answer = self._answers.pop(key, _Answer())
+            now = time.monotonic()
+            self._answers = {one: kept for one, kept in self._answers.items() if now < kept.until}
+            self._answers[key] = answer
             if len(self._answers) > self._most:
                 del self._answers[next(iter(self._answers))]
         if not answer.lock.acquire(blocking=False):
@@ -49,5 +53,5 @@ class _Answer(Generic[T]):
 
     def __init__(self) -> None:
         self.lock = Lock()
-        self.until = 0.0
+        self.until = float("inf")  # while it is made
         self.made: tuple[T] | None = None

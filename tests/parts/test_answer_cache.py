@@ -5,12 +5,17 @@ from __future__ import annotations
 import itertools
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
+from weakref import ref
 
 import pytest
 
 from dashboard.parts.answer_cache import AnswerCache
 
 SOON = 10.0  # seconds
+
+
+class Past:
+    """A large answer."""
 
 
 def test_an_answer_is_kept_and_made_again_after_its_time():
@@ -23,12 +28,20 @@ def test_an_answer_is_kept_and_made_again_after_its_time():
 
 
 def test_an_answer_that_took_long_is_kept_longer(monkeypatch):
-    clock = iter([100.0, 102.0, 121.0, 123.0, 124.0])
+    clock = iter([100.0, 100.0, 102.0, 121.0, 121.0, 123.0, 123.0, 124.0])
     monkeypatch.setattr("dashboard.parts.answer_cache.time.monotonic", lambda: next(clock))
     numbers = itertools.count()
     cache: AnswerCache[int] = AnswerCache(fresh=1.0, cost=10.0)
     # Made from 100 to 102 s, so kept until 122 s: asked at 121 s, and at 123 s.
     assert [cache.get("a", lambda: next(numbers)) for _ in range(3)] == [0, 0, 1]
+
+
+def test_an_answer_that_is_too_old_is_let_go_when_another_is_asked_for():
+    cache: AnswerCache[Past] = AnswerCache(fresh=0.0, cost=0.0)
+    kept: AnswerCache[Past] = AnswerCache(fresh=60.0)
+    past = [ref(cache.get(name, Past)) for name in ("a", "b")]
+    assert [one() is None for one in past] == [True, False]
+    assert all(ref(kept.get(name, Past))() for name in ("a", "b"))
 
 
 def test_an_answer_of_none_is_kept_too():
