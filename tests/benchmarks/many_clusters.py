@@ -109,6 +109,8 @@ def keeps_up(server: Server) -> bool:
 class Fleet(Pages):
     """The page of all clusters on some screens."""
 
+    characters = 0  # of all frames
+
     def get(self, path: str) -> str:
         began = time.perf_counter()
         with self.opener.open(f"{self.server.url}/?all", timeout=60) as answer:
@@ -120,10 +122,13 @@ class Fleet(Pages):
         cookies = "; ".join(f"{cookie.name}={cookie.value}" for cookie in self.cookies)
         url = f"{self.server.url}/live/fleet/".replace("http", "ws", 1)
         headers = {"Cookie": cookies, "Origin": self.server.url}
-        async with connect(url, additional_headers=headers, compression=None) as socket:
+        async with connect(
+            url, additional_headers=headers, compression=None, max_size=None
+        ) as socket:
             await socket.send(json.dumps({"show": {}, "jumps": 0, "clusters": True}))
-            async for _ in socket:
+            async for message in socket:
                 self.frames += 1
+                self.characters += len(message)
 
 
 @contextmanager
@@ -159,12 +164,15 @@ def measure(asked: Namespace, folder: Path) -> int:
             server = serve(stack, folder, ports)
         fleet = stack.enter_context(open_fleet(server, asked.pages)) if asked.pages else None
         time.sleep(WARM)
-        frames = fleet.frames if fleet else 0
+        before = (fleet.frames, fleet.characters) if fleet else (0, 0)
         usage = Usage(server.process.pid)
         time.sleep(asked.seconds)
         if fleet:
-            rate = (fleet.frames - frames) / asked.seconds
-            print(f"{asked.pages} pages of all clusters, {rate:.0f} frames/s in all")
+            frames, kilobytes = fleet.frames - before[0], (fleet.characters - before[1]) / 1000
+            each, first = kilobytes / max(1, frames), before[1] / asked.pages / 1000
+            print(f"{asked.pages} pages of all clusters, in all {frames / asked.seconds:.1f} "
+                  f"frames/s of {each:.1f} kB, after {first:.0f} kB to each")  # fmt: skip
+            assert frames, "the pages heard nothing"
         print(f"CPU {usage.share:.2f} % of one core over {asked.seconds:.0f} s", flush=True)
         print(f"RSS {usage.memory():.0f} MiB, at most {usage.memory('VmHWM'):.0f} MiB", flush=True)
         until = time.time() - 1
