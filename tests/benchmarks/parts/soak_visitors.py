@@ -81,25 +81,25 @@ class Visitors:
                 self.codes[socket.close_code or 1006] += 1
 
     async def _get(self, url: str) -> str:
-        def ask() -> str:
-            headers = {"Cookie": self._session}
-            with urllib.request.urlopen(
-                urllib.request.Request(url, headers=headers), timeout=60
-            ) as answer:
-                self.answers[answer.status] += 1
-                return str(answer.read().decode())
+        def ask() -> tuple[int, str]:
+            request = urllib.request.Request(url, headers={"Cookie": self._session})
+            try:
+                with urllib.request.urlopen(request, timeout=60) as answer:
+                    return answer.status, answer.read().decode()
+            except urllib.error.HTTPError as error:
+                with error:
+                    return error.code, error.read().decode()
+            except OSError:
+                return 0, ""
 
-        try:
-            return await asyncio.to_thread(ask)
-        except urllib.error.HTTPError as error:
-            self.answers[error.code] += 1
-            if FROM_MEMORY.search(url):
-                what = f"{error.code} {urlsplit(url).path}"
-                self.refused[what] += 1
-                said = TAGS.sub(" ", error.read().decode())
-                print(what, said[-600:], flush=True)  # beside what the soak says it does
-        except OSError:
-            self.answers[0] += 1
+        status, text = await asyncio.to_thread(ask)
+        self.answers[status] += 1
+        if status == 200:
+            return text
+        if status and FROM_MEMORY.search(url):
+            what = f"{status} {urlsplit(url).path}"
+            self.refused[what] += 1
+            print(what, TAGS.sub(" ", text)[-600:], flush=True)  # beside what the soak says it does
         return ""
 
     def failed(self) -> bool:
