@@ -125,7 +125,7 @@ class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
     page: float = 60.0  # one page of a list
     # After this long without data on a watch, ask whether the cluster is alive.
     quiet: float = 4.0
-    idle: float = 20.0  # the same where nothing can expire meanwhile
+    idle: float = 30.0  # the same where nothing can expire meanwhile
     probe: float = 4.0  # the answer to that question
     slack: float = 30.0  # a watch must end within timeoutSeconds plus this
     # Real servers send a bookmark about every minute if anything was written.

@@ -98,7 +98,7 @@ class OpenWatch:
         self._read = Reader(known).read
         self._version = since
         self._lasts = lasts
-        self._heard = self._asked = self._delivered_until = time.monotonic()
+        self._heard = self._delivered_until = time.monotonic()
         self._taken = 0  # bytes
         self._read_at = 0.0  # not sooner, by the monotonic clock
         self._delivering = False
@@ -182,12 +182,13 @@ class OpenWatch:
 
     async def _next_chunk(self) -> bytes:
         """Return received data, waiting for some; empty at the end."""
+        limits = self._limits
         try:
             if arrived_bytes(self._response) > self._taken:
                 await self._pace()
             while not (chunk := self._content.read_nowait()):
                 try:
-                    async with asyncio.timeout(self._limits.quiet):
+                    async with asyncio.timeout(limits.idle if self._idle() else limits.quiet):
                         chunk = await self._content.readany()
                         break
                 except TimeoutError:
@@ -212,13 +213,10 @@ class OpenWatch:
 
     async def _is_over(self) -> bool:
         """Whether to reopen a silent watch. Raises if the cluster does not answer."""
-        now = time.monotonic()
-        silent = now - self._heard
+        silent = time.monotonic() - self._heard
         if silent > self._lasts + self._limits.slack:
             raise unreachable(self._session.host, TimeoutError(), within=round(silent))
-        if self._idle() and now - max(self._heard, self._asked) < self._limits.idle:
-            return False
-        self._asked, received = now, arrived_bytes(self._response)
+        received = arrived_bytes(self._response)
         try:
             newest = await self._newest()
         except TooManyRequests:

@@ -16,7 +16,16 @@ from tests.support.scripted_api import ScriptedServer
 # A quiet watch is soon asked about. An answer that does come is never late, however busy the
 # machine; a test of one that never comes lowers that limit.
 FAST = Timeouts(
-    connect=60, answer=60, page=60, quiet=0.05, probe=60, slack=60, renew=0, replay=60, short=0
+    connect=60,
+    answer=60,
+    page=60,
+    quiet=0.05,
+    idle=0.05,
+    probe=60,
+    slack=60,
+    renew=0,
+    replay=60,
+    short=0,
 )
 
 
