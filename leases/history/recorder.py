@@ -58,6 +58,7 @@ CHANGE_DELAY = 0.05  # seconds that a change after a quiet time waits for others
 WRITE_EVERY = 0.25  # seconds from one write to the next while changes keep coming
 RENEWED_PER_WRITE = 200  # of all clusters together
 STATE_DELAY = 2.0  # seconds until the progress is written without changes
+PROGRESS_PER_SECOND = 100  # clusters of which it is written then; of more, each is less often
 LIST_FIRST = 30.0  # seconds for which a large list that is being read holds up the writing
 CLOSING = 1.5  # seconds for `close` to write the rest; the watch replays what is lost
 RETRY_DELAYS = (0.5, 1.0, 2.0, 5.0)
@@ -335,11 +336,12 @@ class Recorder:
 
         A list repairs all but their learned intervals.
         """
-        now = time.monotonic()
-        if now - self._renewed_at.get(source.cluster, 0.0) < STATE_DELAY:
+        now, delay = time.monotonic(), max(STATE_DELAY, len(self._sources) / PROGRESS_PER_SECOND)
+        if now - self._renewed_at.get(source.cluster, float("-inf")) < delay:
             return None
         self._renewed_at[source.cluster] = now
-        return source.renewed(max(1, RENEWED_PER_WRITE * source.size() // self._size))
+        share = RENEWED_PER_WRITE * source.size() / self._size * delay / STATE_DELAY
+        return source.renewed(max(1, int(share)))
 
     def _has_room(self, cluster: str, number: int) -> bool:
         """Whether this many more changes may wait.

@@ -90,6 +90,23 @@ async def test_as_many_renewals_are_stored_however_many_clusters_there_are(sizes
     await one.in_thread(let_go)
 
 
+async def test_the_progress_of_many_clusters_is_written_less_often_with_more_renewals(
+    three, monkeypatch
+):
+    asked = []
+    renewed = lambda most: asked.append(most) or ()  # noqa: E731
+    three.add(msgspec.structs.replace(a_source("a"), size=lambda: 100, renewed=renewed))
+    monkeypatch.setattr(recorder, "STATE_DELAY", 1e-9)
+    monkeypatch.setattr(recorder, "PROGRESS_PER_SECOND", 3e9)
+    for _ in range(2):
+        await three.flush()
+    monkeypatch.setattr(recorder, "PROGRESS_PER_SECOND", 1.5e9)
+    await three.flush()
+    monkeypatch.setattr(recorder, "PROGRESS_PER_SECOND", 0.001)
+    await three.flush()
+    assert asked == [196, 196, 392]
+
+
 async def test_what_waits_is_told_of_each_cluster(three):
     three.record(cluster="a", changes=(a_change(1, cluster="a"),))
     assert [three.waiting_of(one) for one in ("a", "b", "unknown")] == [1, 0, 0]
@@ -110,7 +127,8 @@ async def test_a_quiet_cluster_is_not_written_with_another(three):
 async def test_how_far_a_quiet_cluster_is_known_is_written_in_time(three, monkeypatch):
     await three.flush()
     await in_thread(models.WatchRecord.objects.all().delete)
-    monkeypatch.setattr(recorder, "STATE_DELAY", 0.0)
+    monkeypatch.setattr(recorder, "STATE_DELAY", 1e-9)
+    monkeypatch.setattr(recorder, "PROGRESS_PER_SECOND", 1e12)
     await three.flush()
     assert await in_thread(reached) == dict.fromkeys("abc", "7")
 
