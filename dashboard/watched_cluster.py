@@ -59,6 +59,7 @@ class WatchedCluster:
         self.source = spec.source
         self.store = Store(spec.name, abandoned_after=abandoned_after)
         self.counters = Counters()
+        self._looked = 0  # events that had come at the last look at renewals
         self.unprocessed_seconds: Callable[[], float] = float  # see Tracker.unprocessed_seconds
         self.client: LeaseClient | None = None
         self.questions = asyncio.Semaphore(QUESTIONS)
@@ -68,13 +69,16 @@ class WatchedCluster:
 
     async def look_at_renewals(self, now: datetime, slices: Slices) -> None:
         """Remember how regularly all but heartbeats are renewed, and those that a page shows."""
+        self.renewals.forget(now - REMEMBERED)
+        if self.counters.events == self._looked:
+            return
+        self._looked = self.counters.events
         asked = (self.store.get(key) for key in self.renewals.asked)
         followed = self.store.select(FOLLOWED, tuple(Phase))
         leases = [*followed, *filter(None, asked)]
         for first in range(0, len(leases), SLICE):
             self.renewals.look(leases[first : first + SLICE])
             await slices.end()  # whoever waits for the loop does not wait for all of them
-        self.renewals.forget(now - REMEMBERED)
 
     @property
     def embedded(self) -> bool:

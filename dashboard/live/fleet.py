@@ -4,7 +4,6 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from itertools import count
 from typing import Any, Self
 
 import msgspec
@@ -23,7 +22,8 @@ from dashboard.parts.fleet_row import FleetRow, latest_row
 from leases.domain.watched_times import ConnectionState
 from leases.worker_threads import WorkerThreads
 
-TICK = 0.25  # seconds between two looks at what moved
+TICK = 0.25  # seconds between two looks at what moved, more where there are many clusters
+LOOKS_PER_SECOND = 2000  # at one cluster each
 SPACING = 1.0  # seconds between two drawings of one cluster
 FIRST_MOVES = [0.0]  # of a clock that was never set
 NEWS = "news"  # in the address of the socket of a page that lists what happens in clusters
@@ -38,6 +38,7 @@ class FleetHub:
     def __init__(self, feeds: Mapping[str, ClusterFeed], menu: ClusterMenu) -> None:
         self.feeds, self.menu = feeds, menu
         self.names = frozenset(feeds)
+        self.trouble = ""  # why history is not whole, as of the last tick
         self.pages: set[FleetReader] = set()
         self.turn = asyncio.Lock()
         self.ends: set[Callable[[str], None]] = set()
@@ -45,9 +46,9 @@ class FleetHub:
         self.problem: Callable[[], str | None] = lambda: None
         self.awake = asyncio.Event()  # while a page is open
         self.drawn: Drawn = {}
+        self.newest = 0  # number of the last drawing
         self.walls: dict[tuple[str, ...], Drawn] = {}  # by the clusters that they show; () is all
         self._rows: dict[str, WallRow] = {}  # while a wall is open
-        self._numbers = count(1)
         self._known: dict[str, tuple[FleetRow | None, float]] = {}  # None: it could not be drawn
 
     @property
@@ -83,12 +84,13 @@ class FleetHub:
             if not self.pages:
                 self.awake.clear()
                 self.drawn, self.walls, self._rows, self._known = {}, {}, {}, {}
-            await asyncio.sleep(TICK)
+            await asyncio.sleep(max(TICK, len(self.feeds) / LOOKS_PER_SECOND))
 
     async def tick(self, now: datetime) -> None:
         """Draw the clusters that are due, and wake the pages."""
         self.look_names()
         self.menu.look(now)
+        self.trouble = self.problem() or ""
         due = {}
         if any(page.draws for page in self.pages):
             due = {name: feed for name, feed in self.feeds.items() if self._is_due(name, feed, now)}
@@ -125,7 +127,8 @@ class FleetHub:
         """Keep what differs under a new number."""
         for place, html in found.items():
             if drawn.get(place, (0, ""))[1] != html:
-                drawn[place] = (next(self._numbers), html)
+                self.newest += 1
+                drawn[place] = (self.newest, html)
 
     def _is_due(self, name: str, feed: ClusterFeed, now: datetime) -> bool:
         """Whether to draw it now."""
@@ -162,6 +165,7 @@ class FleetReader:
         self._hub, self.wall = hub, wall
         self._menu = MenuReader(hub.menu)
         self._sent: dict[str, int] = {}
+        self._newest: int | None = None  # of the drawings that were there when it was sent to last
         self._names = hub.look_names()  # the page was drawn with, but for the last moment
         self._jumps: int | None = None
         self._spoke_at: float | None = None
@@ -170,7 +174,7 @@ class FleetReader:
 
     def show(self, wanted: Show) -> None:
         """The page is there: all of it is sent once as it is now."""
-        self._sent, self._answers_show = {}, True
+        self._sent, self._newest, self._answers_show = {}, None, True
         self._menu.wanted = wanted.clusters and self.wall is None
         if self._jumps is None:
             drawn = len(self._hub.clock_moves) - 1
@@ -201,6 +205,9 @@ class FleetReader:
         return news
 
     def _regions(self) -> dict[str, str]:
+        if self._newest == self._hub.newest:
+            return {}
+        self._newest = self._hub.newest
         drawn = self._hub.drawn if self.wall is None else self._hub.walls.get(self.wall, {})
         fresh = {
             name: html for name, (number, html) in drawn.items() if self._sent.get(name) != number
@@ -227,7 +234,7 @@ class FleetReader:
             "detail": "",
             "behind_seconds": None,
             # Its sentences name clusters: not to a wall of others.
-            "problem": "" if self.wall else self._hub.problem() or "",
+            "problem": "" if self.wall else self._hub.trouble,
         }
         return {"now": moment, "seq": 0, "connection": connection}
 

@@ -56,6 +56,7 @@ class FleetRow(msgspec.Struct, frozen=True, kw_only=True):
 
     feed: ClusterFeed
     stamp: Stamp  # differs from the cluster's when something moved since
+    lasts: timedelta  # while nothing moves
     cluster: str
     now: datetime
     as_of: datetime
@@ -86,9 +87,7 @@ class FleetRow(msgspec.Struct, frozen=True, kw_only=True):
 
     def is_current(self, now: datetime) -> bool:
         """Whether it still tells what is known of the cluster."""
-        calm = by_phase(self.counts, Phase.HELD) == total_of(self.counts)
-        lasts = CALM_LASTS if calm else LASTS
-        return abs(now - self.now) < lasts and self.stamp == _stamp(self.feed, now)
+        return abs(now - self.now) < self.lasts and self.stamp == _stamp(self.feed, now)
 
 
 def _stamp(feed: ClusterFeed, now: datetime) -> Stamp:
@@ -124,6 +123,7 @@ def fleet_row(feed: ClusterFeed, now: datetime) -> FleetRow:
     return FleetRow(
         feed=feed,
         stamp=stamp,
+        lasts=CALM_LASTS if by_phase(counts, Phase.HELD) == total_of(counts) else LASTS,
         cluster=store.cluster,
         now=now,
         as_of=as_of,

@@ -18,9 +18,10 @@ class SplitDict(Generic[Value]):
 
     def __init__(self) -> None:
         self._parts: list[dict[ObjectName, Value]] = [{} for _ in range(PARTS)]
+        self._length = 0
 
     def __len__(self) -> int:
-        return sum(map(len, self._parts))
+        return self._length
 
     def __iter__(self) -> Iterator[Value]:
         """Iterate over the values, in no order."""
@@ -28,10 +29,15 @@ class SplitDict(Generic[Value]):
             yield from part.values()
 
     def __setitem__(self, key: ObjectName, value: Value) -> None:
-        self._parts[hash(key) % PARTS][key] = value
+        part = self._parts[hash(key) % PARTS]
+        before = len(part)
+        part[key] = value
+        self._length += len(part) - before
 
     def get(self, key: ObjectName) -> Value | None:
         return self._parts[hash(key) % PARTS].get(key)
 
     def pop(self, key: ObjectName) -> Value:
-        return self._parts[hash(key) % PARTS].pop(key)
+        value = self._parts[hash(key) % PARTS].pop(key)
+        self._length -= 1
+        return value

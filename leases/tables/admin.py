@@ -3,6 +3,9 @@
 Import them from `leases.models`.
 """
 
+from collections.abc import Collection
+from functools import cached_property
+
 from django.conf import settings
 from django.db import models
 
@@ -36,10 +39,10 @@ class WallLink(models.Model):
     def __str__(self) -> str:
         return self.name
 
-    @property
-    def walls(self) -> list[str]:
+    @cached_property
+    def walls(self) -> Collection[str]:
         """The clusters whose walls it opens; "" is the wall of all of them together."""
-        return [""] if self.fleet else list(self.clusters)
+        return dict.fromkeys([""] if self.fleet else self.clusters)
 
 
 class WallScreen(models.Model):
