@@ -196,10 +196,12 @@ class Store:
 
     def settle_kinds(self, now: datetime) -> Update | None:
         """Settle the guessed kinds of Leases that one holder has renewed for long."""
+        held = self.select((Kind.ELECTION,), (Phase.HELD,))
+        keys = renewed_alone(held, now, watched_since=self.watched_since)
+        if not keys:
+            return None
         step = self._ledger.step()
-        for key in renewed_alone(
-            self.select((Kind.ELECTION,), (Phase.HELD,)), now, watched_since=self.watched_since
-        ):
+        for key in keys:
             row = self._rows.get(key)
             if row is not None:
                 kind, reason = RENEWED_ALONE

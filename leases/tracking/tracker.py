@@ -246,8 +246,10 @@ class Tracker:
 
     def settle_kinds(self) -> None:
         """Settle the guessed kinds of Leases that one holder has renewed for long."""
-        self._deliver(self._store.settle_kinds(now := self._clock()))
-        self._wait_for_deadline(now)
+        update = self._store.settle_kinds(now := self._clock())
+        if update is not None:
+            self._deliver(update)
+            self._wait_for_deadline(now)
 
     def clock_jumped(self, jump: Jump) -> None:
         """Move all times after the wall clock was set, and continue."""

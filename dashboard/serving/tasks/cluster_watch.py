@@ -33,7 +33,7 @@ from leases.kube.kube_objects import list_nodes
 from leases.kube.lease_client import LeaseClient
 from leases.kube.reflector import reflect
 from leases.tracking.cluster_state import read_remembered
-from leases.tracking.kind_overrides import Kinds, Marks
+from leases.tracking.kind_overrides import NO_MARKS, Kinds, Marks
 from leases.tracking.shared_timer import SharedTimer
 from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Update
@@ -295,22 +295,27 @@ class KindOverrides:
     ) -> None:
         self._in_thread = in_thread
         self._trackers: dict[str, Tracker] = {}
+        self._told: dict[str, tuple[Kinds, Marks]] = {}  # what each tracker goes by
 
     async def follow(self, cluster: str, tracker: Tracker) -> None:
         """Begin with what is stored of one cluster."""
         self._trackers[cluster] = tracker
+        self._told.pop(cluster, None)
         await self.refresh(cluster)
 
     def leave(self, cluster: str) -> None:
         """The cluster is watched no longer."""
         self._trackers.pop(cluster, None)
+        self._told.pop(cluster, None)
 
     async def refresh(self, only: str = "") -> None:
         """Take over what is stored now. One look at the database serves all clusters."""
         kinds, marks = await self._in_thread(_load)
         for cluster, tracker in self._trackers.items():
-            if only in ("", cluster):
-                tracker.set_overrides(kinds.get(cluster, {}), marks.get(cluster, {}))
+            said = kinds.get(cluster, {}), marks.get(cluster, NO_MARKS)
+            if only in ("", cluster) and self._told.get(cluster) != said:
+                self._told[cluster] = said
+                tracker.set_overrides(*said)
 
     async def run(self) -> None:
         """Look again and again."""

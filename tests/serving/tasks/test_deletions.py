@@ -307,10 +307,13 @@ async def test_a_locked_database_is_waited_for(running, busy, admin, monkeypatch
 
 
 class Told:
-    """In place of a tracker: what it was told last."""
+    """In place of a tracker: what it was told last, and how often."""
+
+    times = 0
 
     def set_overrides(self, kinds: Kinds, marks: Marks) -> None:
         self.kinds, self.marks = kinds, marks
+        self.times += 1
 
 
 async def test_one_look_at_the_database_serves_all_clusters() -> None:
@@ -330,6 +333,9 @@ async def test_one_look_at_the_database_serves_all_clusters() -> None:
     await overrides.refresh()
     assert len(looks) == 1
     assert (told["a"].kinds, told["b"].kinds) == ({}, {key: (Kind.LOCK, "set by ada")})
+    overrides.leave("c")
+    await overrides.follow("c", cast("Tracker", told["c"]))
+    assert [one.times for one in told.values()] == [1, 2, 2], "once, and what is new"
     at_work = DeletionsAtWork(counted)
     looks.clear()
     assert not any([await at_work.in_cluster(name, now=False) for name in "abc"])
