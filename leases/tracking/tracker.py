@@ -42,6 +42,7 @@ from leases.wire.watch_decoding import (
 )
 
 SAMPLE = 15  # the lag is the median of this many renewals
+FRESH = 5  # of them, that are taken at once
 
 
 USUAL_EVERY = 16  # reads, while none waits
@@ -84,7 +85,7 @@ class Lags:
         self, keys: Sequence[ObjectName], get: Callable[[ObjectName], Tracked | None]
     ) -> float | None:
         """Add renewals, newest last. Returns the median in seconds; None before the first."""
-        for key in keys[-SAMPLE:]:
+        for key in keys[-FRESH:]:
             known = get(key)
             if known is not None and not known.estimated and known.renew_time:
                 lag = known.observed_at - known.renew_time
