@@ -14,7 +14,7 @@ from dashboard.config import ClusterSpec
 from leases.domain.figures import DEFAULT_ABANDONED_AFTER
 from leases.domain.kind import NODE_LEASES, Kind
 from leases.domain.lease import Node, ObjectName
-from leases.domain.phase import Phase
+from leases.domain.phase import WINDOW, Phase
 from leases.domain.steady_clock import Jump, moved
 from leases.domain.watched_times import Connection, ConnectionState
 from leases.kube.cluster_source import SourceKind
@@ -35,6 +35,7 @@ Verdicts = dict[tuple[str, str, str], tuple[datetime, bool]]
 
 node_threads = WorkerThreads("nodes", 2)  # they compare and order all heartbeats
 SLICE = 100  # Leases looked at in one go
+REMEMBERS = WINDOW - 1  # renewals of one Lease between two looks, of which none is missed
 REMEMBERED = timedelta(hours=1)  # renewals of a Lease that has stopped
 FOLLOWED = tuple(kind for kind in Kind if kind is not Kind.HEARTBEAT)
 QUESTIONS = 4  # pages that may ask one cluster for more than its Leases at a time
@@ -60,6 +61,8 @@ class WatchedCluster:
         self.store = Store(spec.name, abandoned_after=abandoned_after)
         self.counters = Counters()
         self._looked = 0  # events that had come at the last look at renewals
+        # One look of so many is worth its cost, and how many are left until then.
+        self._every, self._looks = 1, 1
         self.unprocessed_seconds: Callable[[], float] = float  # see Tracker.unprocessed_seconds
         self.client: LeaseClient | None = None
         self.questions = asyncio.Semaphore(QUESTIONS)
@@ -70,15 +73,17 @@ class WatchedCluster:
     async def look_at_renewals(self, now: datetime, slices: Slices) -> None:
         """Remember how regularly all but heartbeats are renewed, and those that a page shows."""
         self.renewals.forget(now - REMEMBERED)
-        if self.counters.events == self._looked:
+        self._looks -= 1
+        if self._looks > 0 or self.counters.events == self._looked:
             return
-        self._looked = self.counters.events
+        self._looked, most = self.counters.events, 0
         asked = (self.store.get(key) for key in self.renewals.asked)
         followed = self.store.select(FOLLOWED, tuple(Phase))
         leases = [*followed, *filter(None, asked)]
         for first in range(0, len(leases), SLICE):
-            self.renewals.look(leases[first : first + SLICE])
+            most = max(most, self.renewals.look(leases[first : first + SLICE]))
             await slices.end()  # whoever waits for the loop does not wait for all of them
+        self._looks = self._every = max(1, REMEMBERS * self._every // max(most, self._every))
 
     @property
     def embedded(self) -> bool:

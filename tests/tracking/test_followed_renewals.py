@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 
 from dashboard import watched_cluster
+from dashboard.watched_cluster import REMEMBERS
 from leases.domain.lease import Lease, ObjectName
 from leases.kube.open_watch import Slices
 from leases.wire.watch_decoding import Applied
@@ -31,14 +32,22 @@ async def test_elections_are_followed_in_slices_and_heartbeats_once_a_page_asks(
     leases[node] = a_lease(node, holder=node.name, now=begin)
     fill(cluster.store, *leases.values())
     cluster.renewals.of(cluster.store.get(node))
-    for step in (1, 2):
+    for step in (1, 2, 3):
         at = begin + timedelta(seconds=2 * step)
         for key in keys:
             cluster.store.apply(Applied(renewed(leases[key], at, 200 + step)), at)
+        looks = []
+        for _ in range(REMEMBERS):
+            cluster.counters.events += len(keys)
+            await cluster.look_at_renewals(at, Slices())
+            looks.append(cluster._looked == cluster.counters.events)
+        assert looks == [True] + [False] * (REMEMBERS - 1), "a Lease remembers as many renewals"
+        assert cluster.renewals._rings[keys[0]].seen == step
+    await cluster.look_at_renewals(at, Slices())
+    looked = cluster._looked
+    for _ in range(REMEMBERS):
         await cluster.look_at_renewals(at, Slices())
-        assert not cluster.renewals._rings or step == 2, "nothing was read since the look before"
-        cluster.counters.events += len(keys)
-        await cluster.look_at_renewals(at, Slices())
+    assert cluster._looked == looked, "nothing came"
     assert set(cluster.renewals._rings) == set(keys)
     for key in keys:
         reported = cluster.renewals.of(cluster.store.get(key))
