@@ -29,9 +29,9 @@ def socket(session: str = "", *, host: str = "testserver") -> ApplicationCommuni
 
 async def first_word(one: ApplicationCommunicator) -> dict[str, object]:
     await one.send_input({"type": "websocket.connect"})
-    assert (await one.receive_output())["type"] == "websocket.accept"
+    assert (await one.receive_output(30))["type"] == "websocket.accept"
     await one.send_input({"type": "websocket.receive", "text": '{"show": {}}'})
-    return await one.receive_output()
+    return await one.receive_output(30)
 
 
 @sync_to_async

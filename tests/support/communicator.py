@@ -7,6 +7,8 @@ from typing import Any
 
 from asgiref.testing import ApplicationCommunicator
 
+PATIENCE = 30.0  # seconds until a message, however busy the machine is
+
 
 class Socket(ApplicationCommunicator):
     """One socket on a path, as a user."""
@@ -24,6 +26,9 @@ class Socket(ApplicationCommunicator):
             **more,
         }
         super().__init__(app, scope)
+
+    async def receive_output(self, timeout: float = PATIENCE) -> Any:  # noqa: ASYNC109 - as asgiref
+        return await super().receive_output(timeout)
 
     async def connect(self) -> None:
         """Knock; every socket of ours accepts first, so that a refusal has its code."""
