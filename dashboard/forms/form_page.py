@@ -1,5 +1,6 @@
 """One flow for all forms that write one Lease: show, ask the server, preview, write, tell."""
 
+import asyncio
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from datetime import datetime
@@ -35,9 +36,10 @@ from leases.domain.phase import Phase, phase_of
 from leases.models import Edit
 from leases.tracking.observation import first_sight, next_sight, turned
 from leases.tracking.tracked_lease import Tracked
-from leases.wire.status import ApiError, Conflict, NotFound
+from leases.wire.status import ApiError, Conflict, NotFound, Unreachable
 
 MAX_SHOWN = 160
+PREVIEW_SECONDS = 12.0  # a webhook of the API server may take 10 s, unless it says otherwise
 GATED = ("spec.strategy", "spec.preferredHolder")
 
 
@@ -243,8 +245,14 @@ class ActionPage(Generic[F]):
         return await self.draw(form, verdict=verdict, status=422)
 
     async def ask(self, form: F) -> DryRun:
+        """Ask what the write would do. Raises Moved, or ApiError."""
         client, key = self.cluster.writer_for(self.user), self.key_of(form)
-        return await dry_run(client, key, form.wanted(), guard=form.guard, now=self.now)
+        try:
+            async with asyncio.timeout(PREVIEW_SECONDS):
+                return await dry_run(client, key, form.wanted(), guard=form.guard, now=self.now)
+        except TimeoutError as error:
+            sentence = f"{self.cluster.name} did not answer within {PREVIEW_SECONDS:g} s."
+            raise Unreachable(sentence) from error
 
     async def _write(self, form: F) -> Edit:
         write, typed = form.wanted(), form.cleaned_data

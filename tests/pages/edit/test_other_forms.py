@@ -512,13 +512,15 @@ QUICK = Timeouts(answer=0.3)
 
 
 @contextlib.asynccontextmanager
-async def silent_after(cluster: WatchedCluster, *answers: Reply) -> AsyncIterator[None]:
+async def silent_after(
+    cluster: WatchedCluster, *answers: Reply, limits: Timeouts = QUICK
+) -> AsyncIterator[None]:
     """The cluster gives these answers, and then none."""
     server, real = ScriptedServer(), cluster.client
     async with server.running():
         server.script("verb", *answers, silence())
         cluster.client = await connect(
-            parse_source(f"url:{server.url}"), kubeconfig=None, limits=QUICK
+            parse_source(f"url:{server.url}"), kubeconfig=None, limits=limits
         )
         try:
             yield
@@ -534,6 +536,14 @@ async def test_a_cluster_that_does_not_answer_did_not_refuse(cluster, admin, for
     assert "did not answer within 0.3 s" in page
     assert "would refuse" not in page
     assert "said no" not in page
+
+
+async def test_a_preview_waits_less_long_for_an_answer_than_a_write(cluster, admin, monkeypatch):
+    monkeypatch.setattr(form_page, "PREVIEW_SECONDS", 0.2)
+    async with silent_after(cluster, limits=Timeouts()):
+        page = (await admin.get(f"{PATH}release/")).content.decode()
+    assert "a did not answer within 0.2 s" in page
+    assert "would refuse" not in page
 
 
 async def test_a_write_without_an_answer_may_be_done_and_its_page_says_so(cluster, admin):
