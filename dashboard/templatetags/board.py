@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any
 
 from django import template
+from django.template.loader import render_to_string
 from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString
 
@@ -22,6 +23,13 @@ def icon(name: str) -> SafeString:
     """A symbol of the sprite, such as `i-edit` or `st-held`."""
     css = "st" if name.startswith("st-") else "icon"
     return format_html('<svg class="{}" aria-hidden="true"><use href="#{}"/></svg>', css, name)
+
+
+@register.simple_tag
+@cache
+def constant(template: str) -> SafeString:
+    """The HTML of a template that is the same on every page."""
+    return render_to_string(template)
 
 
 @register.simple_tag

@@ -19,14 +19,14 @@ def test_every_module_stays_under_a_hundred_lines():
 
 
 def test_every_import_has_its_name_in_the_import_map():
-    named = re.findall(r'"(leaseboard/\w+)":', (ROOT / "templates/_scripts.html").read_text())
+    named = re.findall(r'"(leaseboard/\w+)":', (ROOT / "templates/_imports.html").read_text())
     imports = re.compile(r'(?:from|import) "([^"]+)"')
     unnamed = {one.name: set(imports.findall(one.read_text())) - set(named) for one in MODULES}
     assert {name: left for name, left in unnamed.items() if left} == {}
 
 
 def test_every_name_in_the_import_map_is_a_module():
-    text = (ROOT / "templates/_scripts.html").read_text()
+    text = (ROOT / "templates/_imports.html").read_text()
     files = re.findall(r"\"leaseboard/(\w+)\": \"{% static 'js/(\w+)\.js' %}\"", text)
     assert files
     assert all(name == file and (ROOT / f"static/js/{file}.js").exists() for name, file in files)
