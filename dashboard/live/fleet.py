@@ -15,7 +15,7 @@ from dashboard.feed import PROCESS, ClusterFeed, Failed, log_failure
 from dashboard.live.messages import Show
 from dashboard.live.page_reader import HEARTBEAT
 from dashboard.live.shared_drawings import ClusterMenu, MenuReader
-from dashboard.pages.fleet import drawings_of, ids_of
+from dashboard.pages.fleet import drawings_of, ids_of, told
 from dashboard.pages.fleet_wall import WallRow, wall_parts, wall_row
 from dashboard.parts.across import chosen_by
 from dashboard.parts.fleet_row import FleetRow, latest_row
@@ -46,9 +46,10 @@ class FleetHub:
         self.problem: Callable[[], str | None] = lambda: None
         self.awake = asyncio.Event()  # while a page is open
         self.drawn: Drawn = {}
-        self.newest = 0  # number of the last drawing
+        self.placed = 0  # drawings, up to now
         self.walls: dict[tuple[str, ...], Drawn] = {}  # by the clusters that they show; () is all
         self._rows: dict[str, WallRow] = {}  # while a wall is open
+        self._last: Drawn = {}  # the drawings with their numbers, also while no page is open
         self._known: dict[str, tuple[FleetRow | None, float]] = {}  # None: it could not be drawn
 
     @property
@@ -124,11 +125,14 @@ class FleetHub:
             return {}
 
     def _number(self, drawn: Drawn, found: Mapping[str, str]) -> None:
-        """Keep what differs under a new number."""
+        """Keep what differs. It has a new number if it is not as it was when it was drawn last."""
         for place, html in found.items():
             if drawn.get(place, (0, ""))[1] != html:
-                self.newest += 1
-                drawn[place] = (self.newest, html)
+                if self._last.get(place, (0, ""))[1] != html:
+                    told.number += 1
+                    self._last[place] = (told.number, html)
+                drawn[place] = self._last[place]
+                self.placed += 1
 
     def _is_due(self, name: str, feed: ClusterFeed, now: datetime) -> bool:
         """Whether to draw it now."""
@@ -165,7 +169,8 @@ class FleetReader:
         self._hub, self.wall = hub, wall
         self._menu = MenuReader(hub.menu)
         self._sent: dict[str, int] = {}
-        self._newest: int | None = None  # of the drawings that were there when it was sent to last
+        self._has = 0  # it has the drawings up to this number, or newer ones
+        self._placed: int | None = None  # when it was sent to last
         self._names = hub.look_names()  # the page was drawn with, but for the last moment
         self._jumps: int | None = None
         self._spoke_at: float | None = None
@@ -173,8 +178,9 @@ class FleetReader:
         self.wake = asyncio.Event()
 
     def show(self, wanted: Show) -> None:
-        """The page is there: all of it is sent once as it is now."""
-        self._sent, self._newest, self._answers_show = {}, None, True
+        """The page is there: what moved since its drawing is sent once as it is now."""
+        self._sent, self._placed, self._answers_show = {}, None, True
+        self._has = told.number_of(wanted.drawn or "") if self.wall is None else 0
         self._menu.wanted = wanted.clusters and self.wall is None
         if self._jumps is None:
             drawn = len(self._hub.clock_moves) - 1
@@ -205,12 +211,14 @@ class FleetReader:
         return news
 
     def _regions(self) -> dict[str, str]:
-        if self._newest == self._hub.newest:
+        if self._placed == self._hub.placed:
             return {}
-        self._newest = self._hub.newest
+        self._placed = self._hub.placed
         drawn = self._hub.drawn if self.wall is None else self._hub.walls.get(self.wall, {})
         fresh = {
-            name: html for name, (number, html) in drawn.items() if self._sent.get(name) != number
+            name: html
+            for name, (number, html) in drawn.items()
+            if number > self._has and self._sent.get(name) != number
         }
         self._sent |= {name: drawn[name][0] for name in fresh}
         return fresh
@@ -236,7 +244,8 @@ class FleetReader:
             # Its sentences name clusters: not to a wall of others.
             "problem": "" if self.wall else self._hub.trouble,
         }
-        return {"now": moment, "seq": 0, "connection": connection}
+        drawn = {"drawn": told.stamp} if self.wall is None else {}
+        return {"now": moment, "seq": 0, "connection": connection} | drawn
 
 
 class HeardOf(msgspec.Struct):

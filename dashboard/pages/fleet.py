@@ -20,7 +20,7 @@ from dashboard.access.drawing_gate import drawing_gate
 from dashboard.access.guards import ClusterRequest, check_view
 from dashboard.board import running_board
 from dashboard.charts.bars import Span, Sparkline, sparkline, unwatched_hours
-from dashboard.feed import ClusterFeed
+from dashboard.feed import PROCESS, ClusterFeed
 from dashboard.lists.controls import ListLinks
 from dashboard.lists.declaration import FoundRows, List
 from dashboard.lists.url_parameters import (
@@ -181,6 +181,28 @@ def drawing_of(row: FleetRow, template: str) -> str:
     return html
 
 
+class Told:
+    """How many drawings the sockets have been given. A page has all of them that were there before
+    it was drawn, or newer ones.
+    """
+
+    number = 0
+
+    @property
+    def stamp(self) -> str:
+        """What a page carries: read it before what the page shows."""
+        return f"{PROCESS}-{self.number}"
+
+    def number_of(self, stamp: str) -> int:
+        """The number of a stamp; 0 for one of another process."""
+        process, _, number = stamp.partition("-")
+        own = process == str(PROCESS) and number.isdecimal()
+        return int(number[:20]) if own else 0
+
+
+told = Told()
+
+
 def ids_of(cluster: str) -> tuple[str, str]:
     """The ids of its strip and of its cell; a page has one of them."""
     return f"strip-{cluster}", f"cell-{cluster}"
@@ -238,6 +260,7 @@ class Fleet(List[FleetFilter, FleetRow]):
     templates = ("fleet/index.html", "fleet/_board.html")
 
     def find(self) -> FoundRows[FleetRow]:
+        self.request.drawn = told.stamp
         board = running_board()
         feeds = [board.feeds[name] for name in board.clusters if name in board.feeds]
         read = fleet_row if self.answer_as == "json" else latest_row

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from datetime import UTC, datetime, timedelta
@@ -18,6 +19,7 @@ from dashboard.live.fleet import FleetHub, FleetReader, NewsReader
 from dashboard.live.messages import Show
 from dashboard.live.publisher import Publisher
 from dashboard.live.socket_guards import own_sites_only
+from dashboard.pages.fleet import told
 from dashboard.parts.fleet_row import CALM_LASTS, LASTS
 from leases.domain.steady_clock import Jump
 from leases.domain.watched_times import Connection, ConnectionState
@@ -85,6 +87,47 @@ async def test_a_page_gets_all_once_and_then_what_differs(publisher, hub):
     assert set(regions) == {"strip-b", "cell-b"}
     assert "1 vacant; no incident goes on." in regions["strip-b"]
     assert ">1 vacant<" in regions["cell-b"]
+
+
+async def test_a_page_gets_what_moved_since_it_was_drawn(publisher, hub):
+    open_page(hub)
+    await hub.tick(NOW)
+    stamp = told.stamp
+    page = open_page(hub, drawn=stamp)
+    await hub.tick(NOW)
+    frame = page.frame(NOW)
+    assert frame["shown"]
+    assert "regions" not in frame
+    lose_holder(publisher, "b")
+    await hub.tick(NOW)
+    frame = page.frame(NOW)
+    assert set(frame["regions"]) == {"strip-b", "cell-b"}
+    for drawn, lacks in (
+        (frame["drawn"], set()), (stamp, {"strip-b", "cell-b"}),
+        (f"1-{told.number}", STRIPS), ("nonsense", STRIPS), (None, STRIPS),
+    ):  # fmt: skip
+        again = open_page(hub, drawn=drawn)
+        await hub.tick(NOW)
+        assert set(again.frame(NOW).get("regions", ())) == lacks, drawn
+
+
+async def test_what_did_not_move_while_no_page_was_open_is_not_sent(publisher, hub):
+    first = open_page(hub)
+    await hub.tick(NOW)
+    stamp = told.stamp
+    hub.pages.discard(first)
+    running = asyncio.create_task(hub.run())
+    async with asyncio.timeout(30):
+        while hub.drawn:
+            await asyncio.sleep(0.001)
+    running.cancel()
+    lose_holder(publisher, "b")
+    page, stranger = open_page(hub, drawn=stamp), open_page(hub)
+    for _ in range(2):
+        await hub.tick(NOW)
+        page.wake.clear()
+    assert set(page.frame(NOW)["regions"]) == {"strip-b", "cell-b"}
+    assert set(stranger.frame(NOW)["regions"]) == STRIPS
 
 
 async def test_a_strip_is_drawn_at_once_when_its_version_is_known(publisher, hub):

@@ -12,7 +12,8 @@ import pytest
 
 from dashboard.board import install_board
 from dashboard.config import ClusterSpec
-from dashboard.pages.fleet import FEW
+from dashboard.feed import PROCESS
+from dashboard.pages.fleet import FEW, told
 from dashboard.serving.runtime import Options, Runtime
 from leases.domain.incident import Incident, Standing
 from leases.domain.lease import ObjectName
@@ -64,6 +65,13 @@ def items(client, query: str = "") -> list[dict]:
     answer = client.get(f"/?format=json{query}").json()
     assert answer["total"] == len(answer["items"])
     return answer["items"]
+
+
+def test_the_page_says_which_drawings_it_has(make_board, operator, monkeypatch):
+    make_board("one", "two")
+    monkeypatch.setattr(told, "number", 7)
+    assert f'data-drawn="{PROCESS}-7"' in operator.get("/").content.decode()
+    assert operator.get("/", headers=HTMX)["X-Drawn"] == f"{PROCESS}-7"
 
 
 def test_one_cluster_leads_to_it_and_programs_get_a_list_of_one(make_board, operator):
