@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import islice
+from typing import Any
 
 import msgspec
 
@@ -278,6 +279,7 @@ class ClusterFeed:
         self.activity = Activity(store.abandoned_after)
         self.flappers = FlappingLeases(store, self.activity)
         self.nodes = NodeBook()
+        self.drawn: dict[str, Any] = {}  # its last row and drawings, for whoever shows all clusters
         self.labels: Mapping[str, str] = {}  # of the cluster, as the settings have them
         self.server_version = ""  # as the API server told it when the watch began; "": not known
         # Numbers grow over a restart, so that a reader who comes back sees a gap and refetches. In

@@ -18,16 +18,19 @@ from dashboard.live.shared_drawings import ClusterMenu, MenuReader
 from dashboard.pages.fleet import drawings_of, ids_of, told
 from dashboard.pages.fleet_wall import WallRow, wall_parts, wall_row
 from dashboard.parts.across import chosen_by
-from dashboard.parts.fleet_row import FleetRow, latest_row
+from dashboard.parts.fleet_row import ROW, FleetRow, latest_row
 from leases.domain.watched_times import ConnectionState
 from leases.worker_threads import WorkerThreads
 
 TICK = 0.25  # seconds between two looks at what moved, more where there are many clusters
 LOOKS_PER_SECOND = 2000  # at one cluster each
 SPACING = 1.0  # seconds between two drawings of one cluster
+AGAIN = 10.0  # seconds until one is tried again that could not be drawn
 FIRST_MOVES = [0.0]  # of a clock that was never set
 NEWS = "news"  # in the address of the socket of a page that lists what happens in clusters
 Drawn = dict[str, tuple[int, str]]  # by id: number of the drawing, and HTML
+# By cluster: what was drawn last, and when; None: it could not be drawn.
+Known = dict[str, tuple[FleetRow | None, float]]
 
 _threads = WorkerThreads("fleet", 1)
 
@@ -49,8 +52,7 @@ class FleetHub:
         self.placed = 0  # drawings, up to now
         self.walls: dict[tuple[str, ...], Drawn] = {}  # by the clusters that they show; () is all
         self._rows: dict[str, WallRow] = {}  # while a wall is open
-        self._last: Drawn = {}  # the drawings with their numbers, also while no page is open
-        self._known: dict[str, tuple[FleetRow | None, float]] = {}  # None: it could not be drawn
+        self._known: Known = {}
 
     @property
     def clock_moves(self) -> Sequence[float]:
@@ -73,7 +75,7 @@ class FleetHub:
         if page.draws and not any(
             other.draws and (other.wall is None) is (page.wall is None) for other in self.pages
         ):
-            self._known.clear()  # nothing was drawn in its form
+            self._known = {}  # nothing was drawn in its form, not by what is drawing now either
         self.pages.add(page)
         self.awake.set()
 
@@ -95,13 +97,16 @@ class FleetHub:
         due = {}
         if any(page.draws for page in self.pages):
             due = {name: feed for name, feed in self.feeds.items() if self._is_due(name, feed, now)}
-        found = await _threads.run(self._draw, due, now) if due else {}
+        found = await _threads.run(self._draw, due, now, self._known) if due else {}
         await self._draw_walls(moved=bool(due) or self._known.keys() != self.feeds.keys())
         for name in self._known.keys() - self.feeds.keys():
             del self._known[name]
             gone = format_html('<p class="muted">{} is watched no longer.</p>', name)
-            found |= dict.fromkeys(ids_of(name), str.__str__(gone))
-        self._number(self.drawn, found)
+            found |= dict.fromkeys(ids_of(name), (told.count(), str.__str__(gone)))
+        for place, drawing in found.items():
+            if self.drawn.get(place) != drawing:
+                self.drawn[place] = drawing
+                self.placed += 1
         for page in self.pages:
             page.wake.set()
 
@@ -115,7 +120,10 @@ class FleetHub:
                     for name, row in self._rows.items()
                     if name in self.feeds and (not clusters or name in clusters)
                 ]
-                self._number(drawn, await _threads.run(self._draw_wall, some))
+                for place, html in (await _threads.run(self._draw_wall, some)).items():
+                    if drawn.get(place, (0, ""))[1] != html:
+                        drawn[place] = told.count(), html
+                        self.placed += 1
 
     def _draw_wall(self, rows: Sequence[WallRow]) -> dict[str, str]:
         try:
@@ -124,35 +132,28 @@ class FleetHub:
             self.failed("wall", error)
             return {}
 
-    def _number(self, drawn: Drawn, found: Mapping[str, str]) -> None:
-        """Keep what differs. It has a new number if it is not as it was when it was drawn last."""
-        for place, html in found.items():
-            if drawn.get(place, (0, ""))[1] != html:
-                if self._last.get(place, (0, ""))[1] != html:
-                    told.number += 1
-                    self._last[place] = (told.number, html)
-                drawn[place] = self._last[place]
-                self.placed += 1
-
     def _is_due(self, name: str, feed: ClusterFeed, now: datetime) -> bool:
         """Whether to draw it now."""
         drawn, at = self._known.get(name, (None, float("-inf")))
-        is_current = drawn is not None and drawn.is_current(now)
-        return not is_current and time.monotonic() - at >= SPACING
+        newest = feed.drawn.get(ROW)  # some page may have drawn what was so for a moment alone
+        if drawn is not None and drawn.is_current(now) and drawn is newest:
+            return False
+        return time.monotonic() - at >= (AGAIN if drawn is None else SPACING)
 
-    def _draw(self, due: Mapping[str, ClusterFeed], now: datetime) -> dict[str, str]:
+    def _draw(self, due: Mapping[str, ClusterFeed], now: datetime, known: Known) -> Drawn:
         """Runs in a thread. A cluster that cannot be drawn stays as it was; the others go on."""
-        found: dict[str, str] = {}
+        found: Drawn = {}
         walls = {page.wall is not None for page in tuple(self.pages) if page.draws}
         for name, feed in due.items():
-            self._known[name] = None, time.monotonic()
+            known[name] = None, time.monotonic()
             try:
                 row = latest_row(feed, now)
                 if True in walls:
                     self._rows[row.cluster] = wall_row(row)
                 if False in walls:
-                    found |= drawings_of(row)
-                self._known[name] = row, time.monotonic()
+                    for place, drawing in drawings_of(row).items():
+                        found[place] = drawing.number, drawing.html
+                known[name] = row, time.monotonic()
             except Exception as error:
                 self.failed("strips", error)
         return found
@@ -244,8 +245,7 @@ class FleetReader:
             # Its sentences name clusters: not to a wall of others.
             "problem": "" if self.wall else self._hub.trouble,
         }
-        drawn = {"drawn": told.stamp} if self.wall is None else {}
-        return {"now": moment, "seq": 0, "connection": connection} | drawn
+        return {"now": moment, "seq": 0, "connection": connection}
 
 
 class HeardOf(msgspec.Struct):

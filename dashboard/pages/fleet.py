@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from functools import lru_cache
 from itertools import groupby
+from threading import Lock
 from typing import Any, NamedTuple, cast
-from weakref import WeakKeyDictionary
 
 import msgspec
 from django.contrib import messages
@@ -157,36 +157,20 @@ _VIEWS: Mapping[str, Callable[[FleetRow], CellView | StripView]] = {
 
 
 class Drawing(NamedTuple):
+    """The HTML of a cluster. `number` is a new one where it differs from the one before."""
+
     row: FleetRow
     view: CellView | StripView
     html: str
-
-
-_drawn: WeakKeyDictionary[ClusterFeed, dict[str, Drawing]] = WeakKeyDictionary()
-
-
-def drawing_of(row: FleetRow, template: str) -> str:
-    """The HTML of a cluster, drawn once for all pages until it differs."""
-    kept = _drawn.setdefault(row.feed, {})
-    known = kept.get(template)
-    if known is not None and known.row is row:
-        return known.html
-    view = _VIEWS[template](row)
-    if known is not None and known.view == view:
-        html = known.html
-    else:
-        # An exact str: the encoder of frames refuses subclasses.
-        html = str.__str__(render_to_string(template, {"strip": view}))
-    kept[template] = Drawing(row, view, html)
-    return html
+    number: int
 
 
 class Told:
-    """How many drawings the sockets have been given. A page has all of them that were there before
-    it was drawn, or newer ones.
-    """
+    """Numbers drawings. A page has those that were there before it was drawn, or newer ones."""
 
-    number = 0
+    def __init__(self) -> None:
+        self.number = 0  # of the last one
+        self._keeping = Lock()
 
     @property
     def stamp(self) -> str:
@@ -199,8 +183,38 @@ class Told:
         own = process == str(PROCESS) and number.isdecimal()
         return int(number[:20]) if own else 0
 
+    def count(self) -> int:
+        """The number of one more."""
+        with self._keeping:
+            self.number += 1
+            return self.number
+
+    def keep(self, row: FleetRow, template: str, view: CellView | StripView, html: str) -> Drawing:
+        """Keep a drawing as the newest of its cluster."""
+        with self._keeping:
+            known: Drawing | None = row.feed.drawn.get(template)
+            same = known is not None and known.html == html
+            number = known.number if known is not None and same else self.number + 1
+            drawing = row.feed.drawn[template] = Drawing(row, view, html, number)
+            self.number = max(self.number, number)
+        return drawing
+
 
 told = Told()
+
+
+def drawing_of(row: FleetRow, template: str) -> Drawing:
+    """A cluster as HTML, drawn once for all pages until it looks different."""
+    known: Drawing | None = row.feed.drawn.get(template)
+    if known is not None and known.row is row:
+        return known
+    view = _VIEWS[template](row)
+    if known is not None and known.view == view:
+        html = known.html
+    else:
+        # An exact str: the encoder of frames refuses subclasses.
+        html = str.__str__(render_to_string(template, {"strip": view}))
+    return told.keep(row, template, view, html)
 
 
 def ids_of(cluster: str) -> tuple[str, str]:
@@ -208,7 +222,7 @@ def ids_of(cluster: str) -> tuple[str, str]:
     return f"strip-{cluster}", f"cell-{cluster}"
 
 
-def drawings_of(row: FleetRow) -> dict[str, str]:
+def drawings_of(row: FleetRow) -> dict[str, Drawing]:
     """Both forms of a cluster, by their ids."""
     drawings = drawing_of(row, STRIP), drawing_of(row, CELL)
     return dict(zip(ids_of(row.cluster), drawings, strict=True))
@@ -328,9 +342,9 @@ def _drawn_rows(rows: Iterable[FleetRow], *, folded: bool) -> dict[str, Any]:
         calm = row.trouble is Trouble.NONE
         troubled += not calm
         if folded and calm:
-            cells.append((row.cluster, drawing_of(row, CELL)))
+            cells.append((row.cluster, drawing_of(row, CELL).html))
         else:
-            strips.append((row.cluster, drawing_of(row, STRIP)))
+            strips.append((row.cluster, drawing_of(row, STRIP).html))
     says = f"{counted(len(strips) + len(cells), 'cluster')}, {troubled or 'none'} in trouble"
     return {"strips": strips, "cells": cells, "says": says}
 

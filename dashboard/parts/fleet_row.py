@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
-from weakref import WeakKeyDictionary
 
 import msgspec
 from django.urls import reverse
@@ -46,8 +45,9 @@ WATCH_WORDS = {
     ConnectionState.PAUSED: "paused since",
 }
 _GRAVITY = {"expired": 0, "vacant": 1, "late": 2}
-# How long a row is true while nothing moves: sums of time grow, faster while nobody holds a Lease.
+# How long a row is true while nothing moves: sums of time grow, and what flaps stops doing so.
 LASTS, CALM_LASTS = timedelta(seconds=10), timedelta(seconds=60)
+ROW = "row"  # of what a feed keeps
 Stamp = tuple[object, ...]
 
 
@@ -95,17 +95,15 @@ def _stamp(feed: ClusterFeed, now: datetime) -> Stamp:
     told, watched = feed.store.connection.shown(now), feed.activity.watched.since
     moves = feed.moves.number, feed.incident_turn, len(feed.clock_moves), feed.server_version
     known = told.state, told.since, told.detail, feed.store.synced, watched
-    return *moves, *known, *feed.labels.items()
-
-
-_latest: WeakKeyDictionary[ClusterFeed, FleetRow] = WeakKeyDictionary()
+    hour = int(now.timestamp()) // 3600
+    return hour, *moves, *known, *feed.labels.items()
 
 
 def latest_row(feed: ClusterFeed, now: datetime) -> FleetRow:
     """The row that was read last for anybody, while it is current."""
-    known = _latest.get(feed)
+    known: FleetRow | None = feed.drawn.get(ROW)
     if known is None or not known.is_current(now):
-        known = _latest[feed] = fleet_row(feed, now)
+        known = feed.drawn[ROW] = fleet_row(feed, now)
     return known
 
 
@@ -120,10 +118,12 @@ def fleet_row(feed: ClusterFeed, now: datetime) -> FleetRow:
     numbers, day = day_of(feed, as_of)
     going_on = feed.going_on()
     shown = sorted((one for one in going_on if one.shown), key=_gravity)
+    troubled = _in_trouble(feed, counts, excused, as_of)
+    calm = not (shown or troubled) and by_phase(counts, Phase.HELD) == total_of(counts)
     return FleetRow(
         feed=feed,
         stamp=stamp,
-        lasts=CALM_LASTS if by_phase(counts, Phase.HELD) == total_of(counts) else LASTS,
+        lasts=CALM_LASTS if calm else LASTS,
         cluster=store.cluster,
         now=now,
         as_of=as_of,
@@ -136,7 +136,7 @@ def fleet_row(feed: ClusterFeed, now: datetime) -> FleetRow:
         day=day,
         going_on=shown,
         planned=len(going_on) - len(shown),
-        troubled=_in_trouble(feed, counts, excused, as_of),
+        troubled=troubled,
     )
 
 

@@ -7,8 +7,8 @@ const moment = (stamp) => Number(stamp.split("-")[1]);
 /** The stamp of the page's drawing, and how often the server's clock had jumped by then. */
 export const drawing = () => ({ drawn, jumps: followed() });
 
-/** The page has everything up to `stamp`. */
-export const reached = (stamp) => (drawn = stamp);
+/** The page has everything up to `stamp`; some sockets tell none. */
+export const reached = (stamp) => (drawn = stamp ?? drawn);
 
 // Parts that were fetched may be older than the last frame. Where they are newer, the others are not.
 document.addEventListener("htmx:beforeSwap", ({ detail }) => {

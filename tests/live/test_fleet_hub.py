@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import re
 from datetime import UTC, datetime, timedelta
+from weakref import ref
 
 import msgspec
 import pytest
@@ -19,8 +21,8 @@ from dashboard.live.fleet import FleetHub, FleetReader, NewsReader
 from dashboard.live.messages import Show
 from dashboard.live.publisher import Publisher
 from dashboard.live.socket_guards import own_sites_only
-from dashboard.pages.fleet import told
-from dashboard.parts.fleet_row import CALM_LASTS, LASTS
+from dashboard.pages.fleet import STRIP, drawing_of, told
+from dashboard.parts.fleet_row import CALM_LASTS, LASTS, latest_row
 from leases.domain.steady_clock import Jump
 from leases.domain.watched_times import Connection, ConnectionState
 from leases.tracking.store import Store
@@ -28,6 +30,8 @@ from leases.tracking.tracked_lease import Update
 from leases.wire.watch_decoding import Applied, Listed
 from tests.support.board import KEY, a_lease, board, fill, member  # noqa: F401
 from tests.support.communicator import Socket
+from tests.support.values.changes import a_change
+from tests.support.values.incident_rows import incident_with
 
 NOW = datetime(2026, 11, 20, 3, 12, 40, tzinfo=UTC)
 STRIPS_OF_WALL = {"fleet-1", "fleet-2"}
@@ -103,12 +107,60 @@ async def test_a_page_gets_what_moved_since_it_was_drawn(publisher, hub):
     frame = page.frame(NOW)
     assert set(frame["regions"]) == {"strip-b", "cell-b"}
     for drawn, lacks in (
-        (frame["drawn"], set()), (stamp, {"strip-b", "cell-b"}),
+        (told.stamp, set()), (stamp, {"strip-b", "cell-b"}),
         (f"1-{told.number}", STRIPS), ("nonsense", STRIPS), (None, STRIPS),
     ):  # fmt: skip
         again = open_page(hub, drawn=drawn)
         await hub.tick(NOW)
         assert set(again.frame(NOW).get("regions", ())) == lacks, drawn
+
+
+async def test_a_page_hears_that_what_it_shows_was_so_for_a_moment_alone(publisher, hub):
+    """The sockets were never given the drawing that the page has."""
+    held_now(publisher, NOW)
+    open_page(hub)
+    await hub.tick(NOW)
+    stamp, feed = told.stamp, publisher.hubs["b"]
+    told_before = feed.store.connection
+    feed.store.connection = Connection(state=ConnectionState.STALE, since=NOW, heard_at=NOW)
+    assert "stale since" in drawing_of(latest_row(feed, NOW), STRIP).html
+    feed.store.connection = told_before
+    page = open_page(hub, drawn=stamp)
+    await hub.tick(NOW)
+    assert "live since" in page.frame(NOW)["regions"]["strip-b"]
+
+
+async def test_a_wall_that_comes_while_strips_are_drawn_gets_all_clusters(hub, monkeypatch):
+    walls, real = [], fleet.drawings_of
+
+    def draw(row):
+        if not walls:
+            walls.append(FleetReader(hub, ()))
+            hub.join(walls[0])
+        return real(row)
+
+    monkeypatch.setattr(fleet, "drawings_of", draw)
+    monkeypatch.setattr(fleet, "SPACING", 3600.0)
+    open_page(hub)
+    await hub.tick(NOW)
+    [wall] = walls
+    wall.show(Show(jumps=0))
+    await hub.tick(NOW)
+    regions = wall.frame(NOW)["regions"]
+    assert regions["fleet-1"]
+    assert regions["fleet-2"]
+
+
+async def test_a_cluster_that_is_removed_is_forgotten(publisher, hub):
+    open_page(hub)
+    await hub.tick(NOW)
+    left = ref(publisher.hubs["b"])
+    publisher.remove("b")
+    await hub.tick(NOW)
+    async with asyncio.timeout(30):  # the thread that drew it may look at it still
+        while left() is not None:
+            await asyncio.sleep(0.01)
+            gc.collect()
 
 
 async def test_what_did_not_move_while_no_page_was_open_is_not_sent(publisher, hub):
@@ -128,6 +180,18 @@ async def test_what_did_not_move_while_no_page_was_open_is_not_sent(publisher, h
         page.wake.clear()
     assert set(page.frame(NOW)["regions"]) == {"strip-b", "cell-b"}
     assert set(stranger.frame(NOW)["regions"]) == STRIPS
+
+
+def test_a_row_in_trouble_is_read_again_sooner(publisher):
+    held_now(publisher, NOW)
+    feed = publisher.hubs["a"]
+    assert latest_row(feed, NOW).lasts == CALM_LASTS
+    assert latest_row(feed, NOW + LASTS) is latest_row(feed, NOW)
+    hour = timedelta(hours=1)
+    assert latest_row(feed, NOW - hour) is not latest_row(feed, NOW), "sums by hour begin anew"
+    feed.going_on = lambda: (incident_with(a_change(), ended=None, settled=False),)
+    feed.incidents_moved()
+    assert latest_row(feed, NOW).lasts == LASTS
 
 
 async def test_a_strip_is_drawn_at_once_when_its_version_is_known(publisher, hub):

@@ -71,7 +71,8 @@ def test_the_page_says_which_drawings_it_has(make_board, operator, monkeypatch):
     make_board("one", "two")
     monkeypatch.setattr(told, "number", 7)
     assert f'data-drawn="{PROCESS}-7"' in operator.get("/").content.decode()
-    assert operator.get("/", headers=HTMX)["X-Drawn"] == f"{PROCESS}-7"
+    assert told.number == 9, "two strips were drawn for it"
+    assert operator.get("/", headers=HTMX)["X-Drawn"] == f"{PROCESS}-9"
 
 
 def test_one_cluster_leads_to_it_and_programs_get_a_list_of_one(make_board, operator):
