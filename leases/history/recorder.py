@@ -29,7 +29,7 @@ from leases.domain.lease import ObjectName, number_of
 from leases.domain.watched_times import WatchedTime
 from leases.history.insert_incidents import IncidentBatch, Reviewed, write_incidents_of
 from leases.history.refused_rows import RecentRefusals, RefusedValue
-from leases.history.watched_spans import WatchLog
+from leases.history.watched_spans import LASTS, WatchLog
 from leases.history.write_batch import Batch, let_go, write_what_fits
 from leases.history.write_queue import (
     CHANGES_PER_WRITE,
@@ -336,7 +336,8 @@ class Recorder:
 
         A list repairs all but their learned intervals.
         """
-        now, delay = time.monotonic(), max(STATE_DELAY, len(self._sources) / PROGRESS_PER_SECOND)
+        wanted = max(STATE_DELAY, len(self._sources) / PROGRESS_PER_SECOND)
+        now, delay = time.monotonic(), min(wanted, LASTS.total_seconds() / 2)
         if now - self._renewed_at.get(source.cluster, float("-inf")) < delay:
             return None
         self._renewed_at[source.cluster] = now

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 
 import msgspec
 import pytest
@@ -14,6 +15,7 @@ from leases.history import recorder, write_batch
 from leases.history.insert_incidents import Reviewed
 from leases.history.recorder import Recorder, StateSource
 from leases.history.rows import story_of
+from leases.history.watched_spans import LASTS
 from leases.history.write_batch import let_go, write_what_fits
 from tests.support.recording import KEY, in_thread, until
 from tests.support.values.batches import BEYOND, a_batch
@@ -105,6 +107,10 @@ async def test_the_progress_of_many_clusters_is_written_less_often_with_more_ren
     monkeypatch.setattr(recorder, "PROGRESS_PER_SECOND", 0.001)
     await three.flush()
     assert asked == [196, 196, 392]
+    later = time.monotonic() + LASTS.total_seconds() / 2
+    monkeypatch.setattr(recorder.time, "monotonic", lambda: later)
+    await three.flush()
+    assert len(asked) == 4, "else the open time that was watched would look over"
 
 
 async def test_what_waits_is_told_of_each_cluster(three):
