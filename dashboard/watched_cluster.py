@@ -35,6 +35,8 @@ Verdicts = dict[tuple[str, str, str], tuple[datetime, bool]]
 
 node_threads = WorkerThreads("nodes", 2)  # they compare and order all heartbeats
 SLICE = 100  # Leases looked at in one go
+LOOK_SECONDS = 2.0  # at renewals
+SELDOM = 2.0  # seconds between two renewals; slower ones are looked at as often
 REMEMBERS = WINDOW - 1  # renewals of one Lease between two looks, of which none is missed
 REMEMBERED = timedelta(hours=1)  # renewals of a Lease that has stopped
 FOLLOWED = tuple(kind for kind in Kind if kind is not Kind.HEARTBEAT)
@@ -61,8 +63,7 @@ class WatchedCluster:
         self.store = Store(spec.name, abandoned_after=abandoned_after)
         self.counters = Counters()
         self._looked = 0  # events that had come at the last look at renewals
-        # One look of so many is worth its cost, and how many are left until then.
-        self._every, self._looks = 1, 1
+        self._looks = 1  # until the next that is worth its cost
         self.unprocessed_seconds: Callable[[], float] = float  # see Tracker.unprocessed_seconds
         self.client: LeaseClient | None = None
         self.questions = asyncio.Semaphore(QUESTIONS)
@@ -76,14 +77,16 @@ class WatchedCluster:
         self._looks -= 1
         if self._looks > 0 or self.counters.events == self._looked:
             return
-        self._looked, most = self.counters.events, 0
+        self._looked = self.counters.events
         asked = (self.store.get(key) for key in self.renewals.asked)
         followed = self.store.select(FOLLOWED, tuple(Phase))
         leases = [*followed, *filter(None, asked)]
         for first in range(0, len(leases), SLICE):
-            most = max(most, self.renewals.look(leases[first : first + SLICE]))
+            self.renewals.look(leases[first : first + SLICE])
             await slices.end()  # whoever waits for the loop does not wait for all of them
-        self._looks = self._every = max(1, REMEMBERS * self._every // max(most, self._every))
+        # By the median, so that the fastest may stand still for a while.
+        fastest = min((one.cadence_seconds or SELDOM for one in leases), default=SELDOM)
+        self._looks = max(1, int(REMEMBERS * min(fastest, SELDOM) / LOOK_SECONDS))
 
     @property
     def embedded(self) -> bool:

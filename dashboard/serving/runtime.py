@@ -66,7 +66,7 @@ from dashboard.serving.tasks.supervisor import (
     lease_api_failed,
     report_failures,
 )
-from dashboard.watched_cluster import ByCluster, WatchedCluster
+from dashboard.watched_cluster import LOOK_SECONDS, ByCluster, WatchedCluster
 from leases.apiserver.http.port import CannotStart
 from leases.apiserver.serving import LeaseApiServer
 from leases.demo.run import run_demo
@@ -79,7 +79,6 @@ from leases.tracking.shared_timer import SharedTimer
 from leases.worker_threads import WorkerThreads
 
 FORGET_SECONDS = 3600.0
-LOOK_SECONDS = 2.0
 ASKED = 5000  # Leases of one cluster whose renewals are compared with a doubtful clock
 AGREES = timedelta(hours=1)
 NOT_REACHABLE = (

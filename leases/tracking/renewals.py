@@ -52,11 +52,8 @@ class RenewalLog:
         """The wall clock was set: the slots that were filled stay as long ago as they were."""
         self._ahead += jump.by
 
-    def look(self, leases: Iterable[Tracked]) -> int:
-        """Add the renewals since the last look, of at most MAX_LEASES Leases. Returns how many the
-        Lease had that had most.
-        """
-        most = 0
+    def look(self, leases: Iterable[Tracked]) -> None:
+        """Add the renewals since the last look, of at most MAX_LEASES Leases."""
         for tracked in leases:
             key = tracked.key
             ring = self._rings.get(key)
@@ -64,10 +61,8 @@ class RenewalLog:
                 if len(self._rings) >= MAX_LEASES or not tracked.renewals_seen:
                     continue
                 ring = self._rings[key] = _Ring()
-            if (seen := ring.seen) != tracked.renewals_seen:
+            if ring.seen != tracked.renewals_seen:
                 ring.take(tracked, self._ahead)
-                most = max(most, tracked.renewals_seen - seen) if seen else most
-        return most
 
     def forget(self, before: datetime) -> None:
         """Drop the Leases that were not renewed since then."""
