@@ -28,9 +28,9 @@ class AnswerCache(Generic[T]):
 
     def get(self, key: Hashable, make: Callable[[], T]) -> T:
         with self._choosing:
-            answer = self._answers.pop(key, _Answer())
             now = time.monotonic()
             self._answers = {one: kept for one, kept in self._answers.items() if now < kept.until}
+            answer = self._answers.pop(key) if key in self._answers else _Answer()
             self._answers[key] = answer
             if len(self._answers) > self._most:
                 del self._answers[next(iter(self._answers))]
@@ -38,8 +38,8 @@ class AnswerCache(Generic[T]):
             with drawing_gate.waiting():  # the thread that makes it may wait for the gate
                 answer.lock.acquire()
         try:
-            begun = time.monotonic()
-            if answer.made is None or begun >= answer.until:
+            if answer.made is None:
+                begun = time.monotonic()
                 answer.made = (make(),)
                 ended = time.monotonic()
                 answer.until = ended + max(self._fresh, self._cost * (ended - begun))
