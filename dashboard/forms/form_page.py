@@ -245,10 +245,12 @@ class ActionPage(Generic[F]):
         return await self.draw(form, verdict=verdict, status=422)
 
     async def ask(self, form: F) -> DryRun:
-        """Ask what the write would do. Raises Moved, or ApiError."""
+        """Ask what the write would do: before a write as long as the write may take. Raises Moved,
+        or ApiError.
+        """
         client, key = self.cluster.writer_for(self.user), self.key_of(form)
         try:
-            async with asyncio.timeout(PREVIEW_SECONDS):
+            async with asyncio.timeout(None if form.saving else PREVIEW_SECONDS):
                 return await dry_run(client, key, form.wanted(), guard=form.guard, now=self.now)
         except TimeoutError as error:
             sentence = f"{self.cluster.name} did not answer within {PREVIEW_SECONDS:g} s."

@@ -546,6 +546,12 @@ async def test_a_preview_waits_less_long_for_an_answer_than_a_write(cluster, adm
     assert "would refuse" not in page
 
 
+async def test_what_is_asked_before_a_write_may_take_as_long_as_it(cluster, admin, monkeypatch):
+    data = await opened(admin, "release") | {"reason": "drill", "confirm": "yes"}
+    monkeypatch.setattr(form_page, "PREVIEW_SECONDS", 0.0)
+    assert (await admin.post(f"{PATH}release/", data)).status_code == 302
+
+
 async def test_a_write_without_an_answer_may_be_done_and_its_page_says_so(cluster, admin):
     data = await opened(admin, "release") | {"reason": "drill", "confirm": "yes"}
     lease = answer(200, await cluster.client.raw_get(KEY))
