@@ -132,6 +132,11 @@ async def test_a_reader_gives_way_for_its_own_work_alone(
     assert any(gave_way) == (busy == "the reader")
 
 
+def test_a_slice_is_over_after_one_long_step() -> None:
+    assert Slices(0.0).is_over
+    assert not Slices(3600.0).is_over
+
+
 async def test_nothing_is_unprocessed_while_nothing_comes(
     cluster: ScriptedServer, client: LeaseClient
 ) -> None:
