@@ -314,8 +314,8 @@ class KindOverrides:
         for cluster, tracker in self._trackers.items():
             said = kinds.get(cluster, {}), marks.get(cluster, NO_MARKS)
             if only in ("", cluster) and self._told.get(cluster) != said:
-                self._told[cluster] = said
                 tracker.set_overrides(*said)
+                self._told[cluster] = said
 
     async def run(self) -> None:
         """Look again and again."""
