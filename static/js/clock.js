@@ -61,39 +61,37 @@ export function freeze(at) {
 
 const leapt = () => Math.abs(now() - ticked) > LEAP;
 
-/** Until the clock is trusted again, what is new shows the moment of what stands around it. */
-function paint(el) {
+/** Paint these as of one moment. Until the clock is trusted again, it is that of what stands around them. */
+function paint(some) {
   if (frozenAt !== null || !(distrusted || leapt())) painted = shownNow();
-  paintAt(el, painted);
+  for (const el of some) paintAt(el, painted);
 }
 
 // Paint only what is on screen.
 const seen = new Set();
 const observer = new IntersectionObserver((entries) => {
-  for (const { target, isIntersecting } of entries) {
-    if (isIntersecting) paint(target);
-    seen[isIntersecting ? "add" : "delete"](target);
-  }
+  paint(entries.filter((one) => one.isIntersecting).map((one) => one.target));
+  for (const { target, isIntersecting } of entries) seen[isIntersecting ? "add" : "delete"](target);
 });
 
 /** Watch what ages inside `root`, and `root` itself; paint it at once, as its drawing may be older than the page. */
 export function scan(root = document) {
-  for (const el of [...root.querySelectorAll(AGING), ...(root.matches?.(AGING) ? [root] : [])]) {
+  const all = [...root.querySelectorAll(AGING), ...(root.matches?.(AGING) ? [root] : [])];
+  for (const el of all) {
     seen.add(el); // until the observer reports that it is off screen
     observer.observe(el);
-    paint(el);
   }
+  paint(all);
 }
 
 function tick() {
   distrusted = leapt() ? UNTIL_HEARD : Math.max(0, distrusted - 1);
   ticked = now();
   for (const el of seen) {
-    if (el.isConnected) paint(el);
-    else {
-      seen.delete(el);
-      observer.unobserve(el);
-    }
+    if (el.isConnected) continue;
+    seen.delete(el);
+    observer.unobserve(el);
   }
+  paint(seen);
 }
 setInterval(tick, matchMedia("(prefers-reduced-motion: reduce)").matches ? 1000 : 250);
