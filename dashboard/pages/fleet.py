@@ -56,7 +56,6 @@ from leases.domain.phase import Phase
 from leases.domain.watched_times import Connection, ConnectionState
 from leases.wire.microtime import format_microtime, microtime_or_none
 
-STEP = 10  # minutes: finer ones move no pixel of a spark, and a thousand strips with it
 FEW = 12  # so many clusters are all drawn as strips; of more, those in no trouble are cells
 
 
@@ -108,7 +107,7 @@ def strip_view(row: FleetRow) -> StripView:
         spark=_spark(
             tuple(row.numbers),
             tuple(row.day.watched.spans),
-            row.as_of.replace(minute=row.as_of.minute // STEP * STEP, second=0, microsecond=0),
+            row.as_of.replace(second=0, microsecond=0),
         ),
     )
 
