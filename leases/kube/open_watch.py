@@ -48,12 +48,12 @@ class Slices:
 
     async def end(self) -> None:
         """Yield to other tasks if this slice was long enough. Call it between two steps."""
-        if self.is_over:
+        if self.is_over():
             await asyncio.sleep(0)
             self.begin()
 
-    @property
     def is_over(self) -> bool:
+        """Whether it was long enough. Call it between two steps."""
         if self._spent is not None:
             return thread_time() - self._spent > self._half
         passed = time.monotonic() - self._began

@@ -40,6 +40,18 @@ def versions(cluster: ScriptedServer) -> list[str]:
     return [watch.query["resourceVersion"] for watch in cluster.seen("watch")]
 
 
+def once(asked: asyncio.Event) -> Reply:
+    """A watch that brings its first event when this is set."""
+
+    async def late_event(connection: Connection) -> None:
+        await stream(end="cut")(connection)
+        await asked.wait()
+        await connection.send(f"{len(A):x}\r\n".encode() + A + b"\r\n")
+        await connection.hang()
+
+    return late_event
+
+
 def details(seen: list[ReflectorEvent]) -> list[str]:
     return [event.detail for event in seen if isinstance(event, Disconnected)]
 
@@ -218,14 +230,8 @@ async def test_a_watch_of_leases_that_cannot_expire_has_a_limit_of_its_own(
         asked.set()
         await listing(version="200")(connection)
 
-    async def late_event(connection: Connection) -> None:
-        await stream(end="cut")(connection)
-        await asked.wait()
-        await connection.send(f"{len(A):x}\r\n".encode() + A + b"\r\n")
-        await connection.hang()
-
     cluster.script("probe", reply)
-    cluster.script("watch", late_event)
+    cluster.script("watch", once(asked))
     await follow(client, backoff, until=applied("a"), idle=lambda: idle)
 
 
@@ -264,14 +270,8 @@ async def test_a_busy_cluster_that_answers_no_questions_is_not_taken_for_dead(
         await answer(429, status(429, "TooManyRequests"))(connection)
         asked.set()
 
-    async def late_event(connection: Connection) -> None:
-        await stream(end="cut")(connection)
-        await asked.wait()
-        await connection.send(f"{len(A):x}\r\n".encode() + A + b"\r\n")
-        await connection.hang()
-
     cluster.script("probe", too_busy)
-    cluster.script("watch", late_event)
+    cluster.script("watch", once(asked))
     seen = await follow(client, backoff, until=applied("a"))
     assert words_of(seen) == ["Listed 0 start", "Connected", "Applied a@101"]
 

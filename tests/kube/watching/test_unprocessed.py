@@ -105,9 +105,8 @@ async def test_a_reader_gives_way_for_its_own_work_alone(
             super().begin()
             self._half = 0.0
 
-        @property
         def is_over(self) -> bool:
-            gave_way.append(super().is_over)
+            gave_way.append(super().is_over())
             return gave_way[-1]
 
     monkeypatch.setattr(open_watch, "Slices", Noted)
@@ -133,8 +132,8 @@ async def test_a_reader_gives_way_for_its_own_work_alone(
 
 
 def test_a_slice_is_over_after_one_long_step() -> None:
-    assert Slices(0.0).is_over
-    assert not Slices(3600.0).is_over
+    assert Slices(0.0).is_over()
+    assert not Slices(3600.0).is_over()
 
 
 async def test_nothing_is_unprocessed_while_nothing_comes(
