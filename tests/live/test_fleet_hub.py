@@ -151,6 +151,13 @@ async def test_a_wall_that_comes_while_strips_are_drawn_gets_all_clusters(hub, m
     assert regions["fleet-2"]
 
 
+async def test_a_page_hears_that_history_is_not_reachable(hub):
+    hub.problem = lambda: "History of a is not reachable."
+    page = open_page(hub)
+    await hub.tick(NOW)
+    assert page.frame(NOW)["connection"]["problem"] == "History of a is not reachable."
+
+
 async def test_a_cluster_that_is_removed_is_forgotten(publisher, hub):
     open_page(hub)
     await hub.tick(NOW)

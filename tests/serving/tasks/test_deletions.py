@@ -333,7 +333,6 @@ async def test_one_look_at_the_database_serves_all_clusters() -> None:
     await overrides.refresh()
     assert len(looks) == 1
     assert (told["a"].kinds, told["b"].kinds) == ({}, {key: (Kind.LOCK, "set by ada")})
-    overrides.leave("c")
     await overrides.follow("c", cast("Tracker", told["c"]))
     assert [one.times for one in told.values()] == [1, 2, 2], "once, and what is new"
     at_work = DeletionsAtWork(counted)
