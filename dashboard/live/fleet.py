@@ -14,7 +14,7 @@ from dashboard.config import VERSION
 from dashboard.feed import PROCESS, ClusterFeed, Failed, log_failure
 from dashboard.live.messages import Show
 from dashboard.live.page_reader import HEARTBEAT
-from dashboard.live.shared_drawings import ClusterMenu, MenuReader
+from dashboard.live.shared_drawings import ClusterMenu, InTurn, MenuReader
 from dashboard.pages.fleet import drawings_of, ids_of, told
 from dashboard.pages.fleet_wall import WallRow, wall_parts, wall_row
 from dashboard.parts.across import chosen_by
@@ -22,8 +22,7 @@ from dashboard.parts.fleet_row import ROW, FleetRow, latest_row
 from leases.domain.watched_times import ConnectionState
 from leases.worker_threads import WorkerThreads
 
-TICK = 0.25  # seconds between two looks at what moved, more where there are many clusters
-LOOKS_PER_SECOND = 2000  # at one cluster each
+TICK = 0.25  # seconds between two looks at what moved
 SPACING = 1.0  # seconds between two drawings of one cluster
 AGAIN = 10.0  # seconds until one is tried again that could not be drawn
 FIRST_MOVES = [0.0]  # of a clock that was never set
@@ -53,6 +52,8 @@ class FleetHub:
         self.walls: dict[tuple[str, ...], Drawn] = {}  # by the clusters that they show; () is all
         self._rows: dict[str, WallRow] = {}  # while a wall is open
         self._known: Known = {}
+        self._told: set[str] = set()  # clusters in which something happened since they were drawn
+        self._in_turn = InTurn()
 
     @property
     def clock_moves(self) -> Sequence[float]:
@@ -68,6 +69,7 @@ class FleetHub:
 
     def notice(self, cluster: str, lost: bool) -> None:
         """Something happened there; `lost`: in part nobody says what."""
+        self._told.add(cluster)
         for page in self.pages:
             page.notice(cluster, lost=lost)
 
@@ -87,16 +89,14 @@ class FleetHub:
             if not self.pages:
                 self.awake.clear()
                 self.drawn, self.walls, self._rows, self._known = {}, {}, {}, {}
-            await asyncio.sleep(max(TICK, len(self.feeds) / LOOKS_PER_SECOND))
+            await asyncio.sleep(TICK)
 
     async def tick(self, now: datetime) -> None:
         """Draw the clusters that are due, and wake the pages."""
         self.look_names()
         self.menu.look(now)
         self.trouble = self.problem() or ""
-        due = {}
-        if any(page.draws for page in self.pages):
-            due = {name: feed for name, feed in self.feeds.items() if self._is_due(name, feed, now)}
+        due = self._due(now) if any(page.draws for page in self.pages) else {}
         found = await _threads.run(self._draw, due, now, self._known) if due else {}
         await self._draw_walls(moved=bool(due) or self._known.keys() != self.feeds.keys())
         for name in self._known.keys() - self.feeds.keys():
@@ -132,13 +132,21 @@ class FleetHub:
             self.failed("wall", error)
             return {}
 
-    def _is_due(self, name: str, feed: ClusterFeed, now: datetime) -> bool:
-        """Whether to draw it now."""
-        drawn, at = self._known.get(name, (None, float("-inf")))
-        newest = feed.drawn.get(ROW)  # some page may have drawn what was so for a moment alone
-        if drawn is not None and drawn.is_current(now) and drawn is newest:
-            return False
-        return time.monotonic() - at >= (AGAIN if drawn is None else SPACING)
+    def _due(self, now: datetime) -> dict[str, ClusterFeed]:
+        """Those to draw now: where something happened at once, of the others each in its turn."""
+        due, moment = {}, time.monotonic()
+        new = self.feeds.keys() - self._known.keys()
+        for name in {*self._told, *new, *self._in_turn.some(self.feeds)}:
+            feed = self.feeds.get(name)
+            drawn, at = self._known.get(name, (None, float("-inf")))
+            # Some page may have drawn what was so for a moment alone.
+            newest = feed is None or feed.drawn.get(ROW) is drawn
+            if feed is None or (drawn is not None and newest and drawn.is_current(now)):
+                self._told.discard(name)
+            elif moment - at >= (AGAIN if drawn is None else SPACING):
+                self._told.discard(name)
+                due[name] = feed
+        return due
 
     def _draw(self, due: Mapping[str, ClusterFeed], now: datetime, known: Known) -> Drawn:
         """Runs in a thread. A cluster that cannot be drawn stays as it was; the others go on."""

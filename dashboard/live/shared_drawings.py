@@ -5,7 +5,7 @@ The HTML is the same for everybody; what a role may do shows through `<body data
 
 import asyncio
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from typing import Any
@@ -316,6 +316,29 @@ def _fresh(
     }
 
 
+LOOKS_PER_SECOND = 1000  # at one cluster each
+LOOKS_AT_ONCE = 100  # at least
+
+
+class InTurn:
+    """The names of clusters in turn, each once a second while they are not too many for that."""
+
+    def __init__(self) -> None:
+        self._first = 0  # place of the next one
+        self._at = 0.0  # of the last look, by the monotonic clock
+
+    def some(self, clusters: Iterable[str]) -> Sequence[str]:
+        """Those to look at now, the more, the longer the last look is ago."""
+        names, now = tuple(clusters), time.monotonic()
+        number = max(LOOKS_AT_ONCE, int((now - self._at) * LOOKS_PER_SECOND))
+        self._at = now
+        if number >= len(names):
+            return names
+        first = self._first % len(names)
+        self._first = first + number
+        return (*names[first : first + number], *names[: max(0, first + number - len(names))])
+
+
 Html = Mapping[str, str]  # by name of the cluster
 
 
@@ -324,15 +347,21 @@ class ClusterMenu:
 
     def __init__(self, stores: Mapping[str, Store]) -> None:
         self._stores = stores
+        self._known: Html = {}  # as the menu of a page has them
+        self._in_turn = InTurn()
         self.drawn: Html = {}
 
     def look(self, now: datetime) -> None:
-        """Draw what changed since the last look."""
-        # Exact strings: the encoder of frames refuses subclasses.
-        states = {name: str.__str__(menu_state(one, now)) for name, one in self._stores.items()}
-        fresh = {name: html for name, html in states.items() if self.drawn.get(name) != html}
-        if fresh:
-            self.drawn = {**self.drawn, **fresh}
+        """Draw what changed since the last look, of many clusters in turn."""
+        known, states = self._known, {}
+        for name in self._in_turn.some(self._stores):
+            state = menu_state(self._stores[name], now)
+            if known.get(name) is not state:
+                states[name] = state
+        if states:
+            self._known = {**known, **states}
+            # Exact strings: the encoder of frames refuses subclasses.
+            self.drawn = {**self.drawn, **{name: str.__str__(one) for name, one in states.items()}}
 
 
 class MenuReader:

@@ -92,11 +92,20 @@ class FleetRow(msgspec.Struct, frozen=True, kw_only=True):
 
 def _stamp(feed: ClusterFeed, now: datetime) -> Stamp:
     """Differs when a row may: read before the row is."""
-    told, watched = feed.store.connection.shown(now), feed.activity.watched.since
-    moves = feed.moves.number, feed.incident_turn, len(feed.clock_moves), feed.server_version
-    known = told.state, told.since, told.detail, feed.store.synced, watched
-    hour = int(now.timestamp()) // 3600
-    return hour, *moves, *known, *feed.labels.items()
+    told = feed.store.connection.shown(now)
+    return (
+        feed.moves.number,
+        feed.incident_turn,
+        told.state,
+        told.since,
+        told.detail,
+        feed.store.synced,
+        feed.activity.watched.since,
+        len(feed.clock_moves),
+        feed.server_version,
+        feed.labels,
+        now.hour,  # no row lasts so long that it meets the same hour of another day
+    )
 
 
 def latest_row(feed: ClusterFeed, now: datetime) -> FleetRow:

@@ -96,8 +96,8 @@ async def resolve(row: Edit, client: LeaseClient, *, now: datetime) -> Resolutio
 
 async def unanswered(clusters: Iterable[str]) -> list[Edit]:
     """Return the open rows of these clusters that no request of this process is about to close."""
-    rows = Edit.objects.filter(outcome=Edit.INTENDED, cluster__in=list(clusters)).order_by("at")
-    return [row async for row in rows if row.pk not in audit.running]
+    rows, here = Edit.objects.filter(outcome=Edit.INTENDED).order_by("at"), frozenset(clusters)
+    return [row async for row in rows if row.cluster in here and row.pk not in audit.running]
 
 
 async def _judge(row: Edit, client: LeaseClient, *, now: datetime) -> Resolution | None:

@@ -7,6 +7,7 @@ from enum import StrEnum
 import msgspec
 
 BRIEF = timedelta(seconds=2)  # a shorter pause leaves nothing in doubt
+BRIEF_SECONDS = BRIEF.total_seconds()
 
 
 class WatchEnd(StrEnum):
@@ -122,7 +123,7 @@ class Connection(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     @property
     def is_behind(self) -> bool:
         """Whether what is known is too old to be claimed as now, though the watch is live."""
-        return self.state is ConnectionState.LIVE and self.lag_seconds >= BRIEF.total_seconds()
+        return self.lag_seconds >= BRIEF_SECONDS and self.state is ConnectionState.LIVE
 
     def shown(self, now: datetime) -> "Connection":
         """Return what a reader is told: a watch that is behind is not live."""

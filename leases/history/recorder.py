@@ -91,6 +91,7 @@ class Recorder:
         self._reached: dict[str, str | None] = {}
         self._renewed_at: dict[str, float] = {}
         self._size = 1  # Leases of all clusters
+        self._progress_delay = STATE_DELAY  # seconds from one progress of a cluster to the next
         self._held_up_at: dict[str, float] = {}  # since when a list goes first
         self._leaving: set[str] = set()  # clusters that are watched no longer
         self._wake = asyncio.Event()
@@ -172,7 +173,7 @@ class Recorder:
     @property
     def problem(self) -> str | None:
         """Return why history is not written, for a person; None when it is."""
-        return self._backlog.says(self.waiting)
+        return None if self._backlog.error is None else self._backlog.says(self.waiting)
 
     async def run(self) -> None:
         """Write until `close`, then write the rest."""
@@ -193,6 +194,8 @@ class Recorder:
         if self._unwritten is not None and not await self._write_surely(*self._unwritten):
             return
         self._size = max(1, sum(one.size() for one in self._sources.values()))
+        wanted = max(STATE_DELAY, len(self._sources) / PROGRESS_PER_SECOND)
+        self._progress_delay = min(wanted, LASTS.total_seconds() / 2)
         sources = [one for one in self._sources.values() if not self._waits_for_a_list(one)]
         if not await self._flush_changes(deque(sources)):
             return
@@ -336,8 +339,7 @@ class Recorder:
 
         A list repairs all but their learned intervals.
         """
-        wanted = max(STATE_DELAY, len(self._sources) / PROGRESS_PER_SECOND)
-        now, delay = time.monotonic(), min(wanted, LASTS.total_seconds() / 2)
+        now, delay = time.monotonic(), self._progress_delay
         if now - self._renewed_at.get(source.cluster, float("-inf")) < delay:
             return None
         self._renewed_at[source.cluster] = now

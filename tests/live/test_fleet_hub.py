@@ -7,6 +7,7 @@ import gc
 import json
 import re
 from datetime import UTC, datetime, timedelta
+from itertools import count
 from weakref import ref
 
 import msgspec
@@ -15,11 +16,12 @@ from asgiref.sync import sync_to_async
 from channels.routing import URLRouter
 
 from dashboard.feed import KEPT_CHANGES, PROCESS
-from dashboard.live import fleet
+from dashboard.live import fleet, shared_drawings
 from dashboard.live.consumers import urlpatterns
 from dashboard.live.fleet import FleetHub, FleetReader, NewsReader
 from dashboard.live.messages import Show
 from dashboard.live.publisher import Publisher
+from dashboard.live.shared_drawings import InTurn
 from dashboard.live.socket_guards import own_sites_only
 from dashboard.pages.fleet import STRIP, drawing_of, told
 from dashboard.parts.fleet_row import CALM_LASTS, LASTS, latest_row
@@ -70,8 +72,8 @@ def held_now(publisher: Publisher, at: datetime | None = None) -> datetime:
     return now
 
 
-def lose_holder(publisher: Publisher, name: str, now: datetime = NOW) -> None:
-    lease = a_lease(holder=None, version="200", now=now)
+def lose_holder(publisher: Publisher, name: str, now: datetime = NOW, version: str = "200") -> None:
+    lease = a_lease(holder=None, version=version, now=now)
     publisher.publish(publisher.hubs[name].store.apply(Applied(lease), now))
 
 
@@ -208,6 +210,46 @@ async def test_a_strip_is_drawn_at_once_when_its_version_is_known(publisher, hub
     publisher.hubs["a"].server_version = "v1.34.1"
     await hub.tick(NOW)
     assert "v1.34.1" in page.frame(NOW)["regions"]["strip-a"]
+
+
+async def test_of_very_many_clusters_those_that_moved_come_first_and_others_in_turn(
+    publisher, hub, monkeypatch
+):
+    drawn = []
+    real = fleet.drawings_of
+    monkeypatch.setattr(fleet, "drawings_of", lambda row: drawn.append(row.cluster) or real(row))
+    monkeypatch.setattr(shared_drawings, "LOOKS_AT_ONCE", 1)
+    monkeypatch.setattr(shared_drawings, "LOOKS_PER_SECOND", 0)
+    versions = map(str, count(200))
+    held_now(publisher, NOW)
+    open_page(hub)
+    await hub.tick(NOW)
+    await hub.tick(NOW)
+    drawn.clear()
+    open_page(hub, wall=())
+    await hub.tick(NOW)
+    assert sorted(drawn) == ["a", "b"], "what was never drawn for a wall waits for no turn"
+    drawn.clear()
+    for moved in ("b", "b", "a"):
+        lose_holder(publisher, moved, version=next(versions))
+        await hub.tick(NOW)
+        assert drawn == [moved]
+        drawn.clear()
+    for hub_of_one in publisher.hubs.values():
+        hub_of_one.server_version = "v1.34.1"  # nobody tells of it
+    await hub.tick(NOW)
+    assert len(drawn) == 1
+    await hub.tick(NOW)
+    assert sorted(drawn) == ["a", "b"]
+
+
+def test_what_is_looked_at_in_turn_is_looked_at_once_a_round(monkeypatch):
+    monkeypatch.setattr(shared_drawings, "LOOKS_AT_ONCE", 3)
+    monkeypatch.setattr(shared_drawings, "LOOKS_PER_SECOND", 0)
+    in_turn, names = InTurn(), ("a", "b", "c", "d", "e", "f", "g")
+    seen = [one for _ in range(7) for one in in_turn.some(names)]
+    assert seen == [*names] * 3
+    assert in_turn.some(("a", "b")) == ("a", "b"), "some were removed meanwhile"
 
 
 async def test_a_cluster_that_is_cut_off_is_drawn_at_once(publisher, hub):
