@@ -31,7 +31,8 @@ def page(request: HttpRequest) -> dict[str, Any]:
     """Context processor for `templates/base.html`."""
     theme = request.COOKIES.get("theme", "")
     cluster = getattr(request, "cluster", None)
-    user = getattr(request, "user", None)
+    # Who opens a wall by its link is nobody: the person may be unknown while the database is away.
+    user = getattr(request, "user", None) if getattr(request, "link", None) is None else None
     role = role_of(user) if user is not None else "guest"
     here = request.get_full_path()
     context: dict[str, Any] = {

@@ -14,6 +14,8 @@ from django.test import Client
 from django.utils import timezone
 
 from dashboard.access import links, screens
+from dashboard.access.known_rights import KNOWN
+from leases.history.database import reach
 from leases.models import WallLink
 from tests.access.wall.one_link import link, opened
 
@@ -212,3 +214,17 @@ def test_a_link_is_closed_from_its_last_instant_on(board):
     link = WallLink(clusters=["a"], created_at=now, expires_at=now, digest="d")
     assert links.why_closed(link, cluster="a", now=now) is not None
     assert links.why_closed(link, cluster="a", now=now - timedelta(seconds=1)) is None
+
+
+def test_a_wall_asks_nobody_for_the_person_who_opens_it(board, operator, django_assert_num_queries):
+    """Of whom a replica knows nothing that began while the database was away."""
+    _, token = link()
+    assert opened(token)[0] == 200
+    KNOWN.forget(("session", operator.session.session_key))
+    reach.failed("It does not answer.")
+    try:
+        with django_assert_num_queries(0):
+            answer = operator.get(links.path_of(token, cluster="a"))
+    finally:
+        reach.answered()
+    assert answer.status_code == 200
