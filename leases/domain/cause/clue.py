@@ -5,6 +5,7 @@ five random letters), pkg/controller/statefulset (Pods end in their ordinal).
 """
 
 import re
+import zlib
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from functools import lru_cache
@@ -334,22 +335,31 @@ def packed(clues: Iterable[Clue]) -> bytes:
     ])  # fmt: skip
 
 
+ZIPPED_TOGETHER = 16  # one alone is no smaller
+_ZIPPED = b"\x78"  # how zlib begins, and msgpack no list
+
+
+def zipped(kept: tuple[bytes, ...]) -> tuple[bytes, ...]:
+    """Compress those that are not yet, once there are enough of them."""
+    plain = [part for part in kept if not part.startswith(_ZIPPED)]
+    if len(plain) < ZIPPED_TOGETHER:
+        return kept
+    together = _pack([one for part in plain for one in _unpack(part)])
+    return (*kept[: len(kept) - len(plain)], zlib.compress(together))
+
+
 def unpacked(kept: Iterable[bytes], members: Iterable[Member]) -> list[Clue]:
-    rows = [one for part in kept for one in _unpack(part)]
-    return [
-        Clue(
-            change=msgspec.structs.replace(
-                one,
-                namespace=member.lease.namespace,
-                name=member.lease.name,
-                stored_identity=member.identity,
-            ),
-            observed_at=one.heard_at,
-            by_person=one.by_person,
-            stored=member,
-        )
-        for one, member in zip(rows, members, strict=True)
-    ]
+    parts = (zlib.decompress(one) if one.startswith(_ZIPPED) else one for one in kept)
+    rows = [one for part in parts for one in _unpack(part)]
+    return [_clue_of(one, member) for one, member in zip(rows, members, strict=True)]
+
+
+def _clue_of(one: _Packed, member: Member) -> Clue:
+    key = member.lease
+    change = msgspec.structs.replace(
+        one, namespace=key.namespace, name=key.name, stored_identity=member.identity
+    )
+    return Clue(change=change, observed_at=one.heard_at, by_person=one.by_person, stored=member)
 
 
 class Episode:
@@ -418,7 +428,7 @@ class Episode:
         mine, its = self.kept, later.kept
         if mine is None or its is None:
             return False
-        self._clues, self._members = (*mine[0], *its[0]), (*mine[1], *its[1])
+        self._clues, self._members = zipped((*mine[0], *its[0])), (*mine[1], *its[1])
         self._hosts = tuple(dict.fromkeys((*self._hosts, *later.hosts)))
         self.losses += later.losses
         return True

@@ -24,7 +24,7 @@ from leases.domain.incident import Cause, Confidence
 from leases.domain.lease import ObjectName
 
 # The losses whose evidence is told, and how much of it: how it began, and what it is now.
-TOLD_FIRST, TOLD_LAST = 3, 12
+TOLD_FIRST, TOLD_LAST = 3, 6
 FACTS_FIRST, FACTS_LAST = 6, 14
 FEW = 300  # losses are one incident, however long they take: it is not over while they go on
 _WRITTEN = (ChangeType.REPLACED, ChangeType.RELEASED)
