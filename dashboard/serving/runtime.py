@@ -85,6 +85,7 @@ NOT_REACHABLE = (
     "History is not reachable: the database does not answer. Overview, Leases and wall show what "
     "this process knows, to whoever read lately; pages that are open stay open."
 )
+GARBAGE = 5_000  # objects made and not freed before the collector looks at them; 700 by default
 SWITCH_SECONDS = 0.001  # the longest that the writer of history holds up the loop
 
 
@@ -256,10 +257,12 @@ class Runtime:
         self.incidents.drop(name)
         if cluster.client is not None:
             await cluster.client.close()
+        gc.unfreeze()  # what it was made of can go: see give_memory_back
 
     async def start(self) -> None:
         """Start the embedded API where a cluster needs it, then watch every cluster."""
         gc.freeze()  # the collector skips what is loaded now: walking it would hold up the loop
+        gc.set_threshold(GARBAGE)
         sys.setswitchinterval(SWITCH_SECONDS)
         if any(cluster.embedded for cluster in self.clusters.values()):
             self.api = LeaseApiServer(
@@ -498,9 +501,13 @@ def trim_of_malloc() -> Callable[[int], int] | None:
 
 async def give_memory_back(trim: Callable[[int], int] | None) -> None:
     """Again and again, until cancelled."""
-    thread = WorkerThreads("memory", 1)
+    thread, begins = WorkerThreads("memory", 1), True
     while True:
         await asyncio.sleep(GIVE_BACK_SECONDS)
+        if begins or not gc.get_freeze_count():
+            begins = False
+            gc.collect()  # once: to walk all clusters holds up the loop
+            gc.freeze()
         if trim is not None:
             await thread.run(trim, 0)
 

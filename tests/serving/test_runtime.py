@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Callable
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
+from weakref import ref
 
 import pytest
 from asgiref.sync import sync_to_async
@@ -120,11 +121,34 @@ def days_ago(days: float) -> dict[str, object]:
     return {"at": at, "observed_at": at}
 
 
+class Circle:
+    """Refers to itself, so the collector alone can free it."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+
+async def test_what_lives_long_is_walked_no_more_until_a_cluster_leaves(start, monkeypatch):
+    monkeypatch.setattr(runtime, "GIVE_BACK_SECONDS", 0.001)
+    circle = Circle()
+    left, frozen = ref(circle), gc.get_freeze_count()
+    giving = asyncio.create_task(runtime.give_memory_back(None))
+    await until(lambda: gc.get_freeze_count() > frozen)
+    del circle
+    gc.collect()
+    assert left() is not None
+    running = await start()
+    await running.leave_cluster("a")
+    await until(lambda: left() is None and gc.get_freeze_count() > 0)
+    giving.cancel()
+
+
 async def test_a_lease_reaches_the_store_history_and_the_open_pages(start):
     running = await start()
     store, hub = running.clusters["a"].store, running.publisher.hubs["a"]
     assert sys.getswitchinterval() == pytest.approx(runtime.SWITCH_SECONDS)
     assert gc.get_freeze_count() > 0
+    assert gc.get_threshold()[0] == runtime.GARBAGE
     await until(lambda: store.connection.state is ConnectionState.LIVE)
     before = hub.seq
     await running.clusters["a"].writer.create(BODY)
