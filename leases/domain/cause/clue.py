@@ -340,12 +340,12 @@ _ZIPPED = b"\x78"  # how zlib begins, and msgpack no list
 
 
 def zipped(kept: tuple[bytes, ...]) -> tuple[bytes, ...]:
-    """Compress those that are not yet, once there are enough of them."""
-    plain = [part for part in kept if not part.startswith(_ZIPPED)]
-    if len(plain) < ZIPPED_TOGETHER:
+    """Compress the last ones that are not yet, once there are enough of them."""
+    done = max((at for at, one in enumerate(kept, 1) if one.startswith(_ZIPPED)), default=0)
+    if len(kept) - done < ZIPPED_TOGETHER:
         return kept
-    together = _pack([one for part in plain for one in _unpack(part)])
-    return (*kept[: len(kept) - len(plain)], zlib.compress(together))
+    together = _pack([one for part in kept[done:] for one in _unpack(part)])
+    return (*kept[:done], zlib.compress(together))
 
 
 def unpacked(kept: Iterable[bytes], members: Iterable[Member]) -> list[Clue]:

@@ -15,7 +15,15 @@ from msgspec.structs import replace
 
 from leases.domain.cause import casebook
 from leases.domain.cause.casebook import Casebook
-from leases.domain.cause.clue import Clue, Episode, LateWriter
+from leases.domain.cause.clue import (
+    ZIPPED_TOGETHER,
+    Clue,
+    Episode,
+    LateWriter,
+    packed,
+    unpacked,
+    zipped,
+)
 from leases.domain.cause.facts import (
     EventFact,
     Fact,
@@ -30,7 +38,7 @@ from leases.domain.cause.going_on import SETTLED_AFTER, so_far
 from leases.domain.cause.inquiry import Inquiries
 from leases.domain.cause.scene import Scene, Verdict
 from leases.domain.change import ChangeType
-from leases.domain.incident import Cause, Confidence, Incident, Source, Standing
+from leases.domain.incident import Cause, Confidence, Incident, Member, Source, Standing
 from leases.domain.kind import Kind
 from leases.domain.lease import Lease, ObjectName
 from leases.domain.watched_times import Connection, ConnectionState, MissedTime, Missing
@@ -596,6 +604,18 @@ def test_a_loss_that_stands_for_the_next_ones_tells_what_they_told(
         told.append((flaps, [clue.member for clue in book.losses()[flaps.id]]))
     assert told[0] == told[1]
     assert "was lost 60 times" in told[0][0].sentence
+
+
+def test_what_is_compressed_keeps_its_order() -> None:
+    """Also where a loss that stands for many comes behind one that rested later."""
+    moments = [after(second) for second in range(3 * ZIPPED_TOGETHER)]
+    parts = tuple(packed([Clue(change=a_change(at=at))]) for at in moments)
+    some = zipped(parts[1 : ZIPPED_TOGETHER + 1])
+    assert len(some) == 1
+    kept = zipped((parts[0], *some, *parts[ZIPPED_TOGETHER + 1 :]))
+    assert len(kept) == 3
+    members = [Member(ObjectName("a", "b"), str(number)) for number in range(len(parts))]
+    assert [one.change.at for one in unpacked(kept, members)] == moments
 
 
 def test_a_loss_after_a_late_renewal_is_one_of_those_of_what_flaps() -> None:
