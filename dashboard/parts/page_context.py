@@ -19,6 +19,7 @@ from dashboard.lists.typed_times import COOKIE, UTC_ZONE, answer_in, is_zone, zo
 from dashboard.parts.fleet_row import FLEET_LIVE_URL
 from dashboard.parts.page_links import all_clusters_url
 from dashboard.parts.saved_view import unless_away
+from dashboard.watched_cluster import WatchedCluster
 from leases.domain.watched_times import Connection, ConnectionState
 from leases.models import Person
 
@@ -31,17 +32,20 @@ def page(request: HttpRequest) -> dict[str, Any]:
     """Context processor for `templates/base.html`."""
     theme = request.COOKIES.get("theme", "")
     cluster = getattr(request, "cluster", None)
-    # Who opens a wall by its link is nobody: the person may be unknown while the database is away.
-    user = getattr(request, "user", None) if getattr(request, "link", None) is None else None
-    role = role_of(user) if user is not None else "guest"
+    # Asked only by a template that needs it: who opens a wall by its link may have a session that
+    # nobody knows while the database is away.
+    role = SimpleLazyObject(partial(_role, request))
+    by_person = getattr(request, "link", None) is None
     here = request.get_full_path()
     context: dict[str, Any] = {
-        "clusters": list(running_board().clusters.values()) if role != "guest" else [],
+        "clusters": SimpleLazyObject(partial(_clusters, role)),
         "nav": _nav(cluster.name if cluster else "") if running_board().clusters else {},
         "everywhere_url": _everywhere_url(request),
         "search_url": _search_url(cluster.name if cluster else ""),
         "cluster": cluster,
-        "may_edit": role == "admin" and not (cluster is not None and cluster.read_only),
+        "may_edit": SimpleLazyObject(
+            lambda: role == "admin" and not (cluster is not None and cluster.read_only)
+        ),
         "role": role,
         "theme": theme if theme in THEMES else "",
         "clock_jumps": getattr(request, "clock_jumps", 0),
@@ -53,7 +57,7 @@ def page(request: HttpRequest) -> dict[str, Any]:
         # Its sentences name clusters, so strangers do not see them.
         "history_problem": (
             running_board().problem(cluster.name if cluster else None)
-            if role != "guest" or cluster is not None
+            if cluster is not None or (by_person and role != "guest")
             else None
         ),
     }
@@ -68,6 +72,15 @@ def page(request: HttpRequest) -> dict[str, Any]:
         context["live_url"] = f"/c/{cluster.name}/live/page/{query}"
         context["wall_url"] = reverse("wall", args=[cluster.name])
     return context
+
+
+def _role(request: HttpRequest) -> str:
+    user = getattr(request, "user", None)
+    return role_of(user) if user is not None else "guest"
+
+
+def _clusters(role: object) -> list[WatchedCluster]:
+    return list(running_board().clusters.values()) if role != "guest" else []
 
 
 def zone_of(request: HttpRequest) -> str:

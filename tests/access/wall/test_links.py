@@ -216,6 +216,13 @@ def test_a_link_is_closed_from_its_last_instant_on(board):
     assert links.why_closed(link, cluster="a", now=now - timedelta(seconds=1)) is None
 
 
+def test_who_is_signed_in_stays_so_where_a_link_leads_nowhere(board, admin):
+    _, token = link("gone", "elsewhere")
+    answer = admin.get(links.path_of(token, cluster="elsewhere"))
+    assert answer.status_code == 404
+    assert "No role" not in answer.content.decode()
+
+
 def test_a_wall_asks_nobody_for_the_person_who_opens_it(board, operator, django_assert_num_queries):
     """Of whom a replica knows nothing that began while the database was away."""
     _, token = link()
