@@ -103,7 +103,7 @@ def _stamp(feed: ClusterFeed, now: datetime) -> Stamp:
         feed.activity.watched.since,
         len(feed.clock_moves),
         feed.server_version,
-        feed.labels,
+        tuple(feed.labels.items()),
         now.hour,  # no row lasts so long that it meets the same hour of another day
     )
 

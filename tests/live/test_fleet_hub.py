@@ -8,6 +8,7 @@ import json
 import re
 from datetime import UTC, datetime, timedelta
 from itertools import count
+from types import SimpleNamespace
 from weakref import ref
 
 import msgspec
@@ -250,6 +251,14 @@ def test_what_is_looked_at_in_turn_is_looked_at_once_a_round(monkeypatch):
     seen = [one for _ in range(7) for one in in_turn.some(names)]
     assert seen == [*names] * 3
     assert in_turn.some(("a", "b")) == ("a", "b"), "some were removed meanwhile"
+
+
+def test_the_longer_the_last_look_is_ago_the_more_are_looked_at(monkeypatch):
+    monkeypatch.setattr(shared_drawings, "LOOKS_AT_ONCE", 1)
+    in_turn, names = InTurn(), [str(number) for number in range(5_000)]
+    moments = iter((1000.0, 1000.1, 1000.1, 1002.1))
+    monkeypatch.setattr(shared_drawings, "time", SimpleNamespace(monotonic=lambda: next(moments)))
+    assert [len(in_turn.some(names)) for _ in range(4)] == [5_000, 100, 1, 2_000]
 
 
 async def test_a_cluster_that_is_cut_off_is_drawn_at_once(publisher, hub):
