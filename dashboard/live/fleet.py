@@ -139,9 +139,11 @@ class FleetHub:
         for name in {*self._told, *new, *self._in_turn.some(self.feeds)}:
             feed = self.feeds.get(name)
             drawn, at = self._known.get(name, (None, float("-inf")))
-            # Some page may have drawn what was so for a moment alone.
-            newest = feed is None or feed.drawn.get(ROW) is drawn
-            if feed is None or (drawn is not None and newest and drawn.is_current(now)):
+            if feed is None or (
+                drawn is not None
+                and drawn.is_current(now)
+                and drawn is feed.drawn.get(ROW)  # else a page drew what was so for a moment alone
+            ):
                 self._told.discard(name)
             elif moment - at >= (AGAIN if drawn is None else SPACING):
                 self._told.discard(name)

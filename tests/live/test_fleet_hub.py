@@ -236,12 +236,32 @@ async def test_of_very_many_clusters_those_that_moved_come_first_and_others_in_t
         await hub.tick(NOW)
         assert drawn == [moved]
         drawn.clear()
+    for _ in range(2):  # whosever turn it is
+        lose_holder(publisher, "b", version=next(versions))
+        monkeypatch.setattr(fleet, "SPACING", 60.0)
+        for _ in range(3):
+            await hub.tick(NOW)
+        assert not drawn
+        monkeypatch.setattr(fleet, "SPACING", 0.0)
+        await hub.tick(NOW)
+        assert drawn == ["b"], "it moved, and waits for no turn"
+        drawn.clear()
     for hub_of_one in publisher.hubs.values():
         hub_of_one.server_version = "v1.34.1"  # nobody tells of it
     await hub.tick(NOW)
     assert len(drawn) == 1
     await hub.tick(NOW)
     assert sorted(drawn) == ["a", "b"]
+    drawn.clear()
+    for hub_of_one in publisher.hubs.values():
+        hub_of_one.server_version = "v1.35.0"
+    monkeypatch.setattr(fleet, "SPACING", 60.0)
+    for _ in range(2):
+        await hub.tick(NOW)
+    assert not drawn
+    monkeypatch.setattr(fleet, "SPACING", 0.0)
+    await hub.tick(NOW)
+    assert sorted(drawn) == ["a", "b"], "each had its turn, but was drawn a moment ago"
 
 
 def test_what_is_looked_at_in_turn_is_looked_at_once_a_round(monkeypatch):
