@@ -500,13 +500,15 @@ def trim_of_malloc() -> Callable[[int], int] | None:
 
 
 async def give_memory_back(trim: Callable[[int], int] | None) -> None:
-    """Again and again, until cancelled."""
+    """Let the collector skip what lives long, and give back what is free: again and again, until
+    cancelled.
+    """
     thread, begins = WorkerThreads("memory", 1), True
     while True:
         await asyncio.sleep(GIVE_BACK_SECONDS)
         if begins or not gc.get_freeze_count():
             begins = False
-            gc.collect()  # once: to walk all clusters holds up the loop
+            gc.collect()  # once, and once after a cluster left: to walk all holds up the loop
             gc.freeze()
         if trim is not None:
             await thread.run(trim, 0)

@@ -340,7 +340,7 @@ _ZIPPED = b"\x78"  # how zlib begins, and msgpack no list
 
 
 def zipped(kept: tuple[bytes, ...]) -> tuple[bytes, ...]:
-    """Compress the last ones that are not yet, once there are enough of them."""
+    """Compress the last parts that are not compressed yet, once there are enough of them."""
     done = max((at for at, one in enumerate(kept, 1) if one.startswith(_ZIPPED)), default=0)
     if len(kept) - done < ZIPPED_TOGETHER:
         return kept
