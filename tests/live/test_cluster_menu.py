@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from dashboard.live import shared_drawings
 from dashboard.live.messages import Show
 from dashboard.live.page_reader import Drawings, PageReader
 from dashboard.live.publisher import Publisher
@@ -45,6 +46,16 @@ def test_a_state_is_drawn_with_its_word_and_only_when_it_changes(stores):
     assert "is-expired" in menu.drawn["b"]
     menu.look(NOW + timedelta(days=1))
     assert "20 Nov 2026 03:12:40, reconnecting" in menu.drawn["b"]
+
+
+def test_of_many_clusters_some_are_looked_at_each_time(stores, monkeypatch):
+    monkeypatch.setattr(shared_drawings, "LOOKS_AT_ONCE", 1)
+    monkeypatch.setattr(shared_drawings, "LOOKS_PER_SECOND", 0)
+    menu = ClusterMenu(stores)
+    menu.look(NOW)
+    assert set(menu.drawn) == {"a"}
+    menu.look(NOW)
+    assert set(menu.drawn) == {"a", "b"}
 
 
 def test_a_page_gets_each_state_once(stores):

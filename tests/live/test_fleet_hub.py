@@ -204,6 +204,18 @@ def test_a_row_in_trouble_is_read_again_sooner(publisher):
     assert latest_row(feed, NOW).lasts == LASTS
 
 
+def test_a_calm_row_is_read_again_in_a_new_hour_and_with_other_labels(publisher):
+    before = datetime(2026, 11, 20, 3, 59, 50, tzinfo=UTC)
+    held_now(publisher, before)
+    feed = publisher.hubs["a"]
+    row = latest_row(feed, before)
+    assert latest_row(feed, before + timedelta(seconds=5)) is row
+    fresh = latest_row(feed, before + timedelta(seconds=15))
+    assert fresh is not row, "its sums begin an hour later"
+    feed.labels = {"env": "prod"}
+    assert latest_row(feed, fresh.now) is not fresh
+
+
 async def test_a_strip_is_drawn_at_once_when_its_version_is_known(publisher, hub):
     page = open_page(hub)
     await hub.tick(NOW)
