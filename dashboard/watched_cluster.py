@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, ValuesView
+from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
 from datetime import datetime, timedelta
 from typing import Literal, TypeVar
 
@@ -36,8 +36,9 @@ Verdicts = dict[tuple[str, str, str], tuple[datetime, bool]]
 node_threads = WorkerThreads("nodes", 2)  # they compare and order all heartbeats
 SLICE = 100  # Leases looked at in one go
 LOOK_SECONDS = 2.0  # at renewals
-SELDOM = 2.0  # seconds between two renewals; slower ones are looked at as often
-REMEMBERS = WINDOW - 1  # renewals of one Lease between two looks, of which none is missed
+SELDOM = 2.0  # seconds between two renewals of a Lease; faster ones are looked at each time
+# All others are looked at every so many times: a Lease remembers its last renewals.
+LOOKS = int((WINDOW - 1) * SELDOM / LOOK_SECONDS)
 REMEMBERED = timedelta(hours=1)  # renewals of a Lease that has stopped
 FOLLOWED = tuple(kind for kind in Kind if kind is not Kind.HEARTBEAT)
 QUESTIONS = 4  # pages that may ask one cluster for more than its Leases at a time
@@ -63,7 +64,8 @@ class WatchedCluster:
         self.store = Store(spec.name, abandoned_after=abandoned_after)
         self.counters = Counters()
         self._looked = 0  # events that had come at the last look at renewals
-        self._looks = 1  # until the next that is worth its cost
+        self._looks = 1  # until all are looked at
+        self._fast: Sequence[ObjectName] = ()
         self.unprocessed_seconds: Callable[[], float] = float  # see Tracker.unprocessed_seconds
         self.client: LeaseClient | None = None
         self.questions = asyncio.Semaphore(QUESTIONS)
@@ -74,19 +76,22 @@ class WatchedCluster:
     async def look_at_renewals(self, now: datetime, slices: Slices) -> None:
         """Remember how regularly all but heartbeats are renewed, and those that a page shows."""
         self.renewals.forget(now - REMEMBERED)
-        self._looks -= 1
-        if self._looks > 0 or self.counters.events == self._looked:
+        if self.counters.events == self._looked:
             return
         self._looked = self.counters.events
-        asked = (self.store.get(key) for key in self.renewals.asked)
-        followed = self.store.select(FOLLOWED, tuple(Phase))
-        leases = [*followed, *filter(None, asked)]
+        self._looks -= 1
+        everyone = self._looks <= 0
+        keys = self.renewals.asked if everyone else (*self._fast, *self.renewals.asked)
+        leases = list(filter(None, map(self.store.get, keys)))
+        if everyone:
+            leases += self.store.in_any_order(FOLLOWED, tuple(Phase))
         for first in range(0, len(leases), SLICE):
             self.renewals.look(leases[first : first + SLICE])
             await slices.end()  # whoever waits for the loop does not wait for all of them
-        # By the median, so that the fastest may stand still for a while.
-        fastest = min((one.cadence_seconds or SELDOM for one in leases), default=SELDOM)
-        self._looks = max(1, int(REMEMBERS * min(fastest, SELDOM) / LOOK_SECONDS))
+        if everyone:
+            # By the median, so that a fast one may stand still for a while.
+            self._fast = [one.key for one in leases if (one.cadence_seconds or SELDOM) < SELDOM]
+            self._looks = LOOKS
 
     @property
     def embedded(self) -> bool:

@@ -59,6 +59,7 @@ class Store:
         self._listing = ListComparison(self._ledger)
         self.synced = False  # a list has been completed since the start
         self.snapshot, self.select = self._rows.snapshot, self._rows.select
+        self.in_any_order = self._rows.in_any_order
         self.size = self._rows.__len__
         self.of_namespace, self.namespaces = self._rows.of_namespace, self._rows.namespaces
         self.counts, self.excused = self._rows.counts, self._rows.excused
@@ -196,7 +197,7 @@ class Store:
 
     def settle_kinds(self, now: datetime) -> Update | None:
         """Settle the guessed kinds of Leases that one holder has renewed for long."""
-        held = self.select((Kind.ELECTION,), (Phase.HELD,))
+        held = self.in_any_order((Kind.ELECTION,), (Phase.HELD,))
         keys = renewed_alone(held, now, watched_since=self.watched_since)
         if not keys:
             return None
@@ -212,7 +213,7 @@ class Store:
     def take_back_late(self, heard_at: datetime, now: datetime) -> Update | None:
         """Nothing was heard since then: nobody knows who was late later."""
         step = self._ledger.step()
-        for known in self.select(tuple(Kind), (Phase.LATE,)):
+        for known in self.in_any_order(tuple(Kind), (Phase.LATE,)):
             row = self._rows.get(known.key)
             if row is not None and known.phase_since > heard_at:
                 self._ledger.hold_again(row, step)
