@@ -43,6 +43,7 @@ from leases.wire.watch_decoding import (
 
 SAMPLE = 15  # the lag is the median of this many renewals
 FRESH = 5  # of them, that are taken at once
+NOTE_EVERY = timedelta(seconds=1)  # at least, between two looks at renewals
 
 
 USUAL_EVERY = 16  # reads, while none waits
@@ -61,6 +62,8 @@ class Lags:
         self._lags: deque[float] = deque(maxlen=SAMPLE)
         self._usual: deque[float] = deque(maxlen=SAMPLE)
         self._newest: datetime | None = None  # when the newest event taken was written
+        self._noted_at: datetime | None = None
+        self._delay: float | None = None
 
     def took(self, events: Sequence[WatchEvent], now: datetime, *, waiting: bool) -> None:
         """Note the events of one read, of whatever kind."""
@@ -82,19 +85,27 @@ class Lags:
         return min(waited, max(0.0, (now - self._newest).total_seconds()))
 
     def note(
-        self, keys: Sequence[ObjectName], get: Callable[[ObjectName], Tracked | None]
+        self,
+        keys: Sequence[ObjectName],
+        get: Callable[[ObjectName], Tracked | None],
+        now: datetime,
     ) -> float | None:
         """Add renewals, newest last. Returns the median in seconds; None before the first."""
+        if not keys or (self._noted_at is not None and now - self._noted_at < NOTE_EVERY):
+            return self._delay
+        self._noted_at = now
         for key in keys[-FRESH:]:
             known = get(key)
             if known is not None and not known.estimated and known.renew_time:
                 lag = known.observed_at - known.renew_time
                 self._lags.append(lag.total_seconds())
-        return max(0.0, median(self._lags)) if self._lags else None
+        self._delay = max(0.0, median(self._lags)) if self._lags else None
+        return self._delay
 
     def forget(self) -> None:
         """Drop all samples: our clock was set."""
         self._lags.clear()
+        self._noted_at = self._delay = None
         self._usual.clear()
         self._newest = None
 
@@ -302,7 +313,7 @@ class Tracker:
         self._renewed.clear()
         store = self._store
         now = self._clock()
-        delay, lag = self._lags.note(keys, store.get), self.lag_seconds(now)
+        delay, lag = self._lags.note(keys, store.get, now), self.lag_seconds(now)
         told = store.connection
         store.connection = msgspec.structs.replace(
             told,

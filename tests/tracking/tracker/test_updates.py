@@ -127,6 +127,18 @@ async def test_how_far_behind_we_are_is_the_median_lag_of_renewals(watched: Watc
     assert watched.store.connection.behind_seconds == pytest.approx(0.3)
 
 
+async def test_renewals_are_compared_with_their_times_once_a_second(watched: Watched) -> None:
+    watched.live(lease())
+    watched.at(10, Applied(lease(renewed=10, version=2)))
+    told = []
+    for number, late in enumerate((0.3, 0.5, 0.7, *4 * [0.9]), start=3):
+        at = 10 + number * 0.4
+        watched.at(at, Applied(lease(renewed=at - late, version=number)))
+        watched.tracker.flush()
+        told.append(watched.store.connection.behind_seconds)
+    assert told == [pytest.approx(one) for one in (*6 * [0.3], 0.6)]
+
+
 async def test_run_follows_the_events_with_the_clock_beside_them(watched: Watched) -> None:
     over = asyncio.Event()
     expired = asyncio.Event()
