@@ -113,16 +113,20 @@ class OpenWatch:
         self._taken = 0  # bytes
         self._read_at = 0.0  # not sooner, by the monotonic clock
         self._delivering = False
+        self._steady = False  # several lines came with the last read: more will come soon
+        self._unseen = False  # what came since the last read may wait in the socket
         self.slices = Slices()  # of the task that reads
-        self._arriving = select.poll()
-        if (sock := socket_of(response)) is not None:
-            self._arriving.register(sock, select.POLLIN)
+        self._socket = sock = socket_of(response)
+        self._arriving = _poll(sock)
+        if sock is not None:
             _keep_alive(sock)
 
     def unprocessed_seconds(self) -> float:
-        """Return how many seconds received data may have waited; 0: none waits."""
+        """Return how many seconds received data may have waited; 0: none waits. For any thread."""
         now = time.monotonic()
-        if not self._delivering and arrived_bytes(self._response) == self._taken:
+        waits = self._delivering or arrived_bytes(self._response) > self._taken
+        # Not with the object of the loop: two threads must not poll one.
+        if not waits and not (self._unseen and _poll(self._socket).poll(0)):
             self._delivered_until = now
         return now - self._delivered_until
 
@@ -149,6 +153,7 @@ class OpenWatch:
         try:
             while chunk := await self._next_chunk():
                 self._taken += len(chunk)
+                self._unseen = False
                 self._heard, complete = time.monotonic(), not self._arriving.poll(0)
                 try:
                     lines = cutter.feed(chunk)
@@ -156,6 +161,7 @@ class OpenWatch:
                     raise Unreachable(f"{self._session.host}: {error}") from error
                 if lines:
                     yield lines
+                self._steady = len(lines) > 1
                 if complete:
                     self._delivered_until = self._heard
                 # After a full read much data waits already.
@@ -195,7 +201,9 @@ class OpenWatch:
         """Return received data, waiting for some; empty at the end."""
         limits = self._limits
         try:
-            if arrived_bytes(self._response) > self._taken:
+            if self._steady:
+                await self._pace_paused()
+            elif arrived_bytes(self._response) > self._taken:
                 await self._pace()
             while not (chunk := self._content.read_nowait()):
                 try:
@@ -221,6 +229,22 @@ class OpenWatch:
             await asyncio.sleep(wait)
             self.slices.begin()
         return wait > 0
+
+    async def _pace_paused(self) -> None:
+        """Let what comes until the next read wait in the socket: it comes with one call then."""
+        connection = self._response.connection
+        transport = connection.transport if connection else None
+        # aiohttp pauses the transport itself where much waits.
+        waits = arrived_bytes(self._response) - self._taken
+        if transport is None or waits >= READ_BUFFER or self._read_at <= time.monotonic():
+            await self._pace()
+            return
+        transport.pause_reading()
+        self._unseen = True
+        try:
+            await self._pace()
+        finally:
+            transport.resume_reading()
 
     async def _is_over(self) -> bool:
         """Whether to reopen a silent watch. Raises if the cluster does not answer."""
@@ -268,6 +292,14 @@ def check_not_past(newest: str, version: str) -> None:
     if number_of(newest) < number_of(version):
         sentence = f"The cluster went back from resourceVersion {version} to {newest}."
         raise Gone(Status(code=Gone.code, reason=Gone.reason, message=sentence))
+
+
+def _poll(sock: socket.socket | None) -> select.poll:
+    """Return what tells whether data waits in the socket; none waits in one that is closed."""
+    arriving = select.poll()
+    if sock is not None and sock.fileno() >= 0:
+        arriving.register(sock, select.POLLIN)
+    return arriving
 
 
 def _keep_alive(sock: socket.socket) -> None:
