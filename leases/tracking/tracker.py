@@ -150,6 +150,7 @@ class Progress:
 
 BETWEEN_TURNS = timedelta(seconds=0.02)  # at least, between two checks of the deadlines
 BETWEEN_PARTS = timedelta(seconds=0.005)  # where one check was not enough
+UNTIL_READ = timedelta(seconds=0.25)  # what is due waits for data to be read, but no longer
 
 
 class Tracker:
@@ -186,6 +187,7 @@ class Tracker:
         self._timers = timers or SharedTimer(clock)
         self._next = DeadlineTimer(self._timers, partial(self._timer_errors.run, self.tick))
         self._tell = partial(self._timer_errors.run, self.flush)
+        self._blocked_at: datetime | None = None  # the last check found data that must be read
         store.connection = Connection(
             state=ConnectionState.CONNECTING, since=clock(), heard_at=self._heard_at
         )
@@ -249,7 +251,12 @@ class Tracker:
             case Disconnected():
                 self.counters.breaks += event.paused_at is None
                 self._disconnected(event, now)
-        self._wait_for_deadline(now)
+        if self._blocked_at is None:
+            self._wait_for_deadline(now)
+        else:
+            passed, self._blocked_at = abs(now - self._blocked_at), None
+            self._next.stop()
+            self._wait_for_deadline(now, at_least=max(timedelta(0), BETWEEN_TURNS - passed))
 
     def set_overrides(self, kinds: Kinds, marks: Marks = NO_MARKS) -> None:
         """Apply these kinds and marks of admins, and the rules to all other Leases."""
@@ -305,6 +312,8 @@ class Tracker:
             due = self._store.next_deadline()
             if due is not None and due <= until:
                 wait = BETWEEN_PARTS
+            elif due is not None and due <= now:
+                wait, self._blocked_at = UNTIL_READ, now
         self._wait_for_deadline(now, at_least=wait)
 
     def flush(self) -> None:

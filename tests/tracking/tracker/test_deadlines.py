@@ -11,6 +11,7 @@ from leases.domain.lease import ObjectName
 from leases.domain.phase import Phase
 from leases.domain.steady_clock import Jump
 from leases.tracking import deadlines
+from leases.tracking.tracker import BETWEEN_TURNS, UNTIL_READ
 from leases.wire.watch_decoding import Applied, Connected, Disconnected, Listed
 from tests.support.values.leases import after, lease
 from tests.tracking.tracker.conftest import Watched
@@ -108,6 +109,36 @@ async def test_deadlines_are_judged_after_a_sleep_though_nothing_comes(
     async with asyncio.timeout(30):
         while watched.changes != ["created", "expired"]:
             await asyncio.sleep(0)
+
+
+async def test_what_is_due_while_data_waits_is_judged_once_it_was_read(watched: Watched) -> None:
+    waits = [0.0]
+    watched.at(0, Listed((lease(), lease(name="other")), "1"), Connected(lambda: waits[0]))
+    watched.at(10, Applied(lease(name="other", renewed=10, version=2)))
+    watched.at(14.9)
+    watched.now, waits[0] = after(15.1), 0.2
+    watched.tracker.tick()
+    assert watched.tracker._next.planned == watched.now + UNTIL_READ
+    watched.now, waits[0] = after(15.15), 0.0
+    watched.tracker.handle(Applied(lease(name="other", renewed=15.14, version=3)))
+    assert "expired" not in watched.changes, "the rest of what was read may renew it"
+    assert watched.tracker._next.planned == watched.now
+    async with asyncio.timeout(30):
+        while "expired" not in watched.changes:
+            await asyncio.sleep(0)
+    assert watched.changes.count("expired") == 1
+
+
+async def test_events_that_come_one_by_one_do_not_each_have_a_check(watched: Watched) -> None:
+    waits = [0.0]
+    watched.at(0, Listed((lease(), lease(name="other")), "1"), Connected(lambda: waits[0]))
+    watched.at(10, Applied(lease(name="other", renewed=10, version=2)))
+    watched.at(14.9)
+    watched.now, waits[0] = after(15.1), 0.2
+    watched.tracker.tick()
+    checked, watched.now = watched.now, after(15.101)
+    watched.tracker.handle(Applied(lease(name="other", renewed=15.1, version=3)))
+    assert watched.tracker._next.planned == checked + BETWEEN_TURNS
 
 
 async def test_an_event_that_comes_before_the_late_check_is_of_the_past(watched: Watched) -> None:
