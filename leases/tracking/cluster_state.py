@@ -426,7 +426,8 @@ class ClusterState:
         turn = next_turn(known)
         due = turn or self._abandonment(known)
         if due is None or due > by:
-            self._arm(row, due)
+            row.outlook = outlook(known, turn)
+            self.deadlines.arm(row, due)
             return False
         if turn is None:
             tracked, change = known.replace(abandoned=True), None
@@ -457,14 +458,13 @@ class ClusterState:
         if row.armed <= by:
             self.turn(row, now, by=by, step=step)
 
-    def _arm(self, row: Row, at: datetime | None = None) -> None:
-        """Set the alarm for `at`, or for the earliest possible change by time alone."""
+    def _arm(self, row: Row) -> None:
+        """Set the alarm for the earliest possible change by time alone."""
         known = row.tracked
         turn = next_turn(known)
         row.outlook = outlook(known, turn)
-        if at is None:
-            turn_delay = row.outlook.turn_delay
-            at = turn if turn_delay is None else plus(known.observed_at, turn_delay)
+        turn_delay = row.outlook.turn_delay
+        at = turn if turn_delay is None else plus(known.observed_at, turn_delay)
         self.deadlines.arm(row, at or self._abandonment(known))
 
     def _forget(self, row: Row, last: Lease, seen: Observation, at: datetime, step: Step) -> None:
