@@ -1,7 +1,7 @@
 """Many clusters in one Leaseboard: what they cost while nobody looks, and whether each is exact.
 
 python3 -m tests.benchmarks.many_clusters [--clusters 100] [--leases 13] [--rate 100]
-    [--changes 8] [--faulty 0] [--pages 0] [--seconds 60] [--kill-at S]
+    [--changes 8] [--faulty 0] [--pages 0] [--warm 10] [--seconds 60] [--kill-at S]
 
 Starts one process that plays the Lease APIs of all clusters, of `--leases` Leases each, which
 renew `--rate` times a second and change hands `--changes` times a second, in all clusters together.
@@ -10,7 +10,8 @@ and the clusters whose exported history is not exactly what their storm did; exi
 any. With `--pages`, the page of all clusters is open on so many screens meanwhile, and its server
 time is printed (median of 15 requests); `--rate 0 --changes 0` are clusters without Leases, in
 which nothing happens. `--faulty` clusters cut their watches every 7 s and refuse to resume every
-17 s.
+17 s. It measures `--seconds`, from `--warm` seconds after the first history on: in the first
+minutes after a start, the totals of the day are counted more often than later.
 """
 
 from __future__ import annotations
@@ -39,7 +40,6 @@ from tests.benchmarks.parts.storm_load import SETTLE, ask, interrupted_at_end, s
 from tests.benchmarks.parts.storm_truth import Event, read
 from tests.support.processes import ROOT, Server, free_port, get, manage, wait_for
 
-WARM = 10.0  # seconds after the first history, which are not measured
 LOOK = 0.5
 FEW = 50  # changes that have just come
 LATE = 2.0  # seconds
@@ -53,6 +53,7 @@ def options(parser: ArgumentParser) -> None:
     parser.add_argument("--changes", type=float, default=8, help="a second in all clusters")
     parser.add_argument("--faulty", type=int, default=0, help="clusters that cut their watches")
     parser.add_argument("--pages", type=int, default=0, help="of all clusters, open meanwhile")
+    parser.add_argument("--warm", type=float, default=10.0, help="seconds before that")
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--kill-at", type=float, help="kill -9 and start again, S seconds in")
 
@@ -163,7 +164,7 @@ def measure(asked: Namespace, folder: Path) -> int:
             server.kill()
             server = serve(stack, folder, ports)
         fleet = stack.enter_context(open_fleet(server, asked.pages)) if asked.pages else None
-        time.sleep(WARM)
+        time.sleep(asked.warm)
         before = (fleet.frames, fleet.characters) if fleet else (0, 0)
         usage = Usage(server.process.pid)
         time.sleep(asked.seconds)
