@@ -14,7 +14,7 @@ from dashboard.live.messages import Show
 from dashboard.live.page_reader import PageReader
 from dashboard.live.publisher import MAX_CHANGES_SENT, Publisher
 from dashboard.live.shared_drawings import Drawings
-from leases.domain.change import identity
+from leases.domain.change import ChangeType, identity
 from leases.domain.incident import Cause, Member
 from leases.domain.lease import ObjectName
 from leases.tracking.store import Store
@@ -194,6 +194,16 @@ def test_a_page_fetches_more_causes_than_frames_bring(hub, page):
         hub.incidents_moved([incident_with(*known, id=f"of-{len(known)}")])
         hub.tick(NOW)
         assert ("refetch" in page.frame(NOW)) is refetches
+
+
+def test_what_the_first_list_of_a_cluster_found_is_not_kept_to_be_explained(hub):
+    listed = {"change": ChangeType.CREATED, "inferred": True}
+    first = a_change(1, name="first", **listed)
+    later = a_change(2, name="later", inferred_since=NOW, **listed)
+    assert first.inferred_since is None
+    hub.explainable.add([first, later, CHANGE])
+    explained = hub.explainable.explain([incident_with(first, later, CHANGE)], hub.recent)
+    assert {one.name for one in explained} == {"later", CHANGE.name}
 
 
 def publish(hub, seq, change):
