@@ -13,6 +13,18 @@ const place = (lane) => Math.ceil(rank(lane)) + (rank(lane) >= 1 ? 1 : 0);
 /** In trouble, the longest first; others by name. */
 const since = (lane) => (place(lane) < TROUBLE.length && Number(lane.querySelector("[data-since]")?.dataset.since)) || 0;
 
+/** Put the lanes into this order: only those that stand elsewhere are moved. */
+function arrange(lanes, sorted) {
+  const list = lanes[0]?.parentElement;
+  let [place] = lanes;
+  for (const lane of sorted) {
+    if (place !== lane && place?.nextElementSibling === lane) place.remove(); // its turn comes later
+    if (place?.isConnected === false) place = lane;
+    if (place === lane) place = lane.nextElementSibling;
+    else list.insertBefore(lane, place);
+  }
+}
+
 /** Worst first; what has no row is counted in the last one. */
 export function layOut() {
   const list = document.querySelector("[data-lanes]");
@@ -23,7 +35,7 @@ export function layOut() {
     (a, b) => rank(a) - rank(b) || since(a) - since(b) || (a.dataset.tile < b.dataset.tile ? -1 : 1),
   );
   const rest = list.querySelector("[data-rest]");
-  if (sorted.some((lane, n) => lane !== lanes[n])) list.append(...sorted, rest);
+  arrange(lanes, sorted);
   const bad = sorted.filter((lane) => place(lane) < TROUBLE.length);
   const beyond = rest.dataset.beyond.split(" ").map(Number); // not on this page, as TROUBLE
   const told = list.querySelectorAll("[data-incident]").length;
@@ -48,7 +60,7 @@ export function layOut() {
   page %= pages;
   const visible = new Set([...kept, ...calm.slice(page * size, (page + 1) * size)]);
   const appear = [...visible].filter((lane) => lane.hidden);
-  for (const lane of sorted) lane.hidden = !visible.has(lane);
+  for (const lane of sorted) if (lane.hidden === visible.has(lane)) lane.hidden = !lane.hidden; // even the same costs a style
   tighten(appear.flatMap(loosen)); // what was drawn while it was hidden had no width
   document.querySelector("[data-dots]").hidden = pages === 1;
   document.querySelector("[data-page-no]").textContent = `${page + 1} / ${pages}`;

@@ -256,3 +256,40 @@ def test_no_gap_stands_behind_an_ellipsis_of_a_lane_that_was_hidden(wall: Page) 
     expect(wall.locator("#lanes .cut").first).to_be_visible()
     wall.evaluate(TURN)
     assert max(wall.evaluate(GAPS)) < 1
+
+
+# Gives calm lanes other ranks again and again: which stand in a wrong place then, and how many are
+# moved for a single one.
+ARRANGE = """async () => {
+  const { layOut } = await import("leaseboard/wall_lanes");
+  const list = document.querySelector("#lanes");
+  const lanes = () => [...list.querySelectorAll(":scope > [data-tile]")];
+  const known = lanes().map((lane) => [lane, lane.dataset.rank]);
+  const order = (a, b) => a.dataset.rank - b.dataset.rank || (a.dataset.tile < b.dataset.tile ? -1 : 1);
+  const wrong = [];
+  for (let round = 0; round < 40; round += 1) {
+    for (const [place, [lane]] of known.entries()) lane.dataset.rank = 10 + ((place * 7 + round * 5 + place * place) % 6);
+    layOut();
+    if (lanes().some((lane, place) => lane !== lanes().toSorted(order)[place])) wrong.push(round);
+  }
+  const seen = new MutationObserver(() => {});
+  seen.observe(list, { childList: true });
+  const moved = [];
+  for (const [lane, rank] of [[lanes()[0], 99], [lanes().at(-1), 5], [lanes()[1], 98]]) {
+    lane.dataset.rank = rank;
+    layOut();
+    moved.push(seen.takeRecords().reduce((sum, record) => sum + record.addedNodes.length, 0));
+    if (lanes().some((one, place) => one !== lanes().toSorted(order)[place])) wrong.push(rank);
+  }
+  seen.disconnect();
+  for (const [lane, rank] of known) lane.dataset.rank = rank;
+  layOut();
+  return [wrong, moved, list.lastElementChild.matches("[data-rest]")];
+}"""  # noqa: E501
+
+
+def test_lanes_stand_in_order_and_no_more_of_them_are_moved_than_must_be(wall: Page) -> None:
+    wrong, moved, rest_is_last = wall.evaluate(ARRANGE)
+    assert wrong == []
+    assert moved == [1, 1, 1]
+    assert rest_is_last
