@@ -22,21 +22,22 @@ export function placeShared(regions) {
 }
 
 function placeKept() {
-  const rows = [];
-  for (const [id, [html, jumps]] of kept) {
-    const place = document.getElementById(id);
-    if (inUse(place)) continue;
-    kept.delete(id);
-    if (!place || jumps !== followed()) continue; // the socket sends it anew, by the clock as set
-    steadily([place], () => {
+  const due = [...kept].filter(([id]) => !inUse(document.getElementById(id)));
+  for (const [id] of due) kept.delete(id);
+  // What was drawn by a clock that was set since, the socket sends anew.
+  const fresh = due.filter(([id, [, jumps]]) => jumps === followed() && document.getElementById(id));
+  if (!fresh.length) return;
+  const places = fresh.map(([id]) => document.getElementById(id));
+  steadily(places, () => {
+    for (const [number, [, [html]]] of fresh.entries()) {
+      const place = places[number];
       const putBack = deletedIn(place);
       place.innerHTML = html;
       putBack();
       recount(place);
-    });
-    scan(place);
-    if (place.querySelector("[data-key]")) rows.push(place);
-  }
-  if (rows.length) drawn();
+    }
+  });
+  places.forEach((place) => scan(place));
+  if (places.some((place) => place.querySelector("[data-key]"))) drawn();
 }
 setInterval(placeKept, 1000);
