@@ -144,11 +144,6 @@ def _read(stamp: str) -> tuple[int, float]:
         return 0, 0.0
 
 
-def is_first_sight(change: Change) -> bool:
-    """Whether a list found the Lease: `created` then lies in the past, in its place in history."""
-    return change.inferred and change.change is ChangeType.CREATED
-
-
 KEPT_EXPLAINABLE = 1000  # changes
 Recent = deque[tuple[int, Change]]  # changes with their number in the feed, oldest first
 
@@ -160,10 +155,9 @@ class ExplainableChanges:
         self._kept: dict[tuple[ObjectName, str], Change] = {}  # oldest first
 
     def add(self, changes: Sequence[Change]) -> None:
-        """Take these changes, oldest first; not what a cluster's first list found."""
+        """Take these changes, oldest first."""
         for change in changes[-KEPT_EXPLAINABLE:]:
-            if change.inferred_since or not is_first_sight(change):
-                self._kept[_member(change)] = change
+            self._kept[_member(change)] = change
         while len(self._kept) > KEPT_EXPLAINABLE:
             del self._kept[next(iter(self._kept))]
 

@@ -13,7 +13,7 @@ from functools import partial
 
 from dashboard import clock
 from dashboard.access.known_rights import Right, TokenRight, UserRight
-from dashboard.feed import KEPT_CHANGES, created_in, is_first_sight
+from dashboard.feed import KEPT_CHANGES, created_in
 from dashboard.live import messages
 from dashboard.live.fleet import FleetHub
 from dashboard.live.page_reader import PageReader
@@ -21,7 +21,7 @@ from dashboard.live.shared_drawings import ClusterMenu, HubView, SharedRegions
 from dashboard.live.shared_pages import SharedPages
 from dashboard.pages.nodes import NodeGrid, grids_of
 from dashboard.watched_cluster import ByCluster
-from leases.domain.change import Change
+from leases.domain.change import Change, ChangeType
 from leases.domain.incident import Incident
 from leases.domain.steady_clock import Jump
 from leases.domain.watched_times import Missing
@@ -69,6 +69,11 @@ WOKEN = 50  # pages in one tick; with more open, each is woken in every second, 
 RAREST = 6  # … and at the latest in this one, before it takes the server for gone
 RATE_WINDOW = 5.0
 LATECOMERS = 40  # ticks from the drawing of a page to its socket, at most
+
+
+def _first_sight(change: Change) -> bool:
+    """Whether a list found the Lease: `created` then lies in the past, in its place in history."""
+    return change.inferred and change.change is ChangeType.CREATED
 
 
 class FeedReader:
@@ -152,7 +157,7 @@ class ClusterHub(HubView):
         """Send one frame; for too many changes leave a gap, which makes readers fetch."""
         sent = update.changes if len(update.changes) <= MAX_CHANGES_SENT else ()
         seq = self.seq + (1 if sent else 2)
-        shown = [change for change in sent if not is_first_sight(change)]
+        shown = [change for change in sent if not _first_sight(change)]
         # What nobody watched also moves parts that are drawn from history alone.
         unwatched = update.listed or any(change.inferred for change in update.changes)
         if unwatched or len(shown) < len(update.changes):
@@ -161,7 +166,10 @@ class ClusterHub(HubView):
         if self._unwritten_lines > KEPT_CHANGES:  # the first of them are kept nowhere
             self._fetch_once_written()
         self.recent.extend((seq, change) for change in shown)
-        self.explainable.add(update.changes)
+        # Nothing explains what a first list found: nobody watched before.
+        self.explainable.add(
+            [one for one in update.changes if not (update.first and _first_sight(one))]
+        )
         self.seq = seq  # last, so that `newest` gives no number without its changes
         self._send(update.now, sent)
 

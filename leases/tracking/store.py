@@ -172,14 +172,14 @@ class Store:
 
     def enter(self, page: ListPage, at: datetime) -> Update:
         """Apply a page of a list. All differences happened since we last observed the cluster."""
-        step = self._ledger.step()
+        step, first = self._ledger.step(), self.heard_at is None
         self._listing.take(page, at, step)
         self.seq += 1
-        return step.update(self.cluster, self.seq, at, partial=True)
+        return step.update(self.cluster, self.seq, at, partial=True, first=first)
 
     def replace(self, listed: Listed, at: datetime) -> Update:
         """Apply the last page of a list, and remove the Leases that no page contained."""
-        step = self._ledger.step()
+        step, first = self._ledger.step(), self.heard_at is None
         self._listing.take(listed, at, step)
         since = self._listing.complete(at, step)
         self._absent_at = version_after(listed.resource_version, 0)
@@ -187,7 +187,7 @@ class Store:
         self.synced = True
         self._ledger.turn_due(at, by=at - LISTING, step=step)
         self.seq += 1
-        return step.update(self.cluster, self.seq, at, listed=True)
+        return step.update(self.cluster, self.seq, at, listed=True, first=first)
 
     def set_overrides(self, kinds: Kinds, now: datetime, marks: Marks = NO_MARKS) -> Update | None:
         """Apply these kinds and marks of admins, and the rules to all other Leases."""

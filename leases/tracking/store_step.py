@@ -105,7 +105,14 @@ class Step:
             self.late.append(late)
 
     def update(
-        self, cluster: str, seq: int, now: datetime, *, listed: bool = False, partial: bool = False
+        self,
+        cluster: str,
+        seq: int,
+        now: datetime,
+        *,
+        listed: bool = False,
+        partial: bool = False,
+        first: bool = False,
     ) -> Update:
         return Update(
             cluster=cluster,
@@ -120,4 +127,5 @@ class Step:
             skipped=tuple(self.skipped),
             listed=listed,
             partial=partial,
+            first=first,
         )

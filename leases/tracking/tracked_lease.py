@@ -263,6 +263,7 @@ class Update(msgspec.Struct, frozen=True, kw_only=True):
     missed: MissedTime | None = None  # a time in which nobody watched has ended, or is known better
     listed: bool = False  # a list is complete: readers reload instead of following
     partial: bool = False  # a page of a list; `listed` comes with the last page
+    first: bool = False  # of the first list of a cluster, which nobody watched before
 
 
 Sink = Callable[[Update], None]

@@ -197,13 +197,18 @@ def test_a_page_fetches_more_causes_than_frames_bring(hub, page):
 
 
 def test_what_the_first_list_of_a_cluster_found_is_not_kept_to_be_explained(hub):
-    listed = {"change": ChangeType.CREATED, "inferred": True}
-    first = a_change(1, name="first", **listed)
-    later = a_change(2, name="later", inferred_since=NOW, **listed)
-    assert first.inferred_since is None
-    hub.explainable.add([first, later, CHANGE])
-    explained = hub.explainable.explain([incident_with(first, later, CHANGE)], hub.recent)
-    assert {one.name for one in explained} == {"later", CHANGE.name}
+    listed = {"change": ChangeType.CREATED, "inferred": True, "cluster": hub.store.cluster}
+    found, run_out = (
+        a_change(1, name="found", **listed),
+        a_change(2, name="run-out", cluster=hub.store.cluster),
+    )
+    for first, explained in ((True, {"run-out"}), (False, {"found", "run-out"})):
+        update = Update(
+            cluster=hub.store.cluster, now=NOW, seq=1, changes=(found, run_out), first=first
+        )
+        hub.publish(update)
+        known = hub.explainable.explain([incident_with(found, run_out)], hub.recent)
+        assert {one.name for one in known} == explained
 
 
 def publish(hub, seq, change):

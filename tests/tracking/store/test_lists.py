@@ -67,6 +67,17 @@ def test_a_renewal_while_the_list_was_read_is_as_old_as_it_says() -> None:
     assert known(store).observed_at == after(2)
 
 
+def test_only_the_pages_of_the_first_list_tell_of_what_nobody_watched_before() -> None:
+    store = Store("c")
+    assert store.enter(ListPage((lease(),), "10"), after(1)).first
+    assert store.replace(Listed((), "10"), after(1)).first
+    assert not store.enter(ListPage((lease(),), "11"), after(2)).first
+    assert not store.replace(Listed((), "11"), after(2)).first
+    again = Store("c")
+    again.restore((), after(-60))
+    assert not again.replace(Listed((lease(),), "10"), after(0)).first
+
+
 def test_a_list_without_news_changes_nothing() -> None:
     store = Store("c")
     last = renewing(store, 6)
