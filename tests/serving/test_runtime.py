@@ -143,6 +143,20 @@ async def test_what_lives_long_is_walked_no_more_until_a_cluster_leaves(start, m
     giving.cancel()
 
 
+async def test_what_closed_pages_left_is_freed_each_minute(monkeypatch):
+    monkeypatch.setattr(runtime, "GIVE_BACK_SECONDS", 0.001)
+    frozen = gc.get_freeze_count()
+    giving = asyncio.create_task(runtime.give_memory_back(None))
+    await until(lambda: gc.get_freeze_count() > frozen)
+    gc.disable()
+    try:
+        left = ref(Circle())
+        await until(lambda: left() is None)
+    finally:
+        gc.enable()
+        giving.cancel()
+
+
 async def test_a_lease_reaches_the_store_history_and_the_open_pages(start):
     running = await start()
     store, hub = running.clusters["a"].store, running.publisher.hubs["a"]
