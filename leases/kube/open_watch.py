@@ -114,19 +114,18 @@ class OpenWatch:
         self._read_at = 0.0  # not sooner, by the monotonic clock
         self._delivering = False
         self._steady = False  # several lines came with the last read: more will come soon
-        self._unseen = False  # what came since the last read may wait in the socket
+        self._paused = False  # nobody knows whether data waits
         self.slices = Slices()  # of the task that reads
-        self._socket = sock = socket_of(response)
-        self._arriving = _poll(sock)
-        if sock is not None:
+        self._arriving = select.poll()
+        if (sock := socket_of(response)) is not None:
+            self._arriving.register(sock, select.POLLIN)
             _keep_alive(sock)
 
     def unprocessed_seconds(self) -> float:
         """Return how many seconds received data may have waited; 0: none waits. For any thread."""
         now = time.monotonic()
         waits = self._delivering or arrived_bytes(self._response) > self._taken
-        # Not with the object of the loop: two threads must not poll one.
-        if not waits and not (self._unseen and _poll(self._socket).poll(0)):
+        if not (waits or self._paused):
             self._delivered_until = now
         return now - self._delivered_until
 
@@ -153,7 +152,6 @@ class OpenWatch:
         try:
             while chunk := await self._next_chunk():
                 self._taken += len(chunk)
-                self._unseen = False
                 self._heard, complete = time.monotonic(), not self._arriving.poll(0)
                 try:
                     lines = cutter.feed(chunk)
@@ -231,7 +229,9 @@ class OpenWatch:
         return wait > 0
 
     async def _pace_paused(self) -> None:
-        """Let what comes until the next read wait in the socket: it comes with one call then."""
+        """Let what comes until the next read wait in the socket: it comes with one call then. Over
+        TLS it waits in the buffer of the transport, which nobody can ask.
+        """
         connection = self._response.connection
         transport = connection.transport if connection else None
         # aiohttp pauses the transport itself where much waits.
@@ -239,12 +239,16 @@ class OpenWatch:
         if transport is None or waits >= READ_BUFFER or self._read_at <= time.monotonic():
             await self._pace()
             return
+        self._paused = True
         transport.pause_reading()
-        self._unseen = True
         try:
             await self._pace()
         finally:
             transport.resume_reading()
+        for _ in range(2):  # the loop takes what waits, and only then goes on here
+            await asyncio.sleep(0)
+        self._paused = False
+        self.slices.begin()
 
     async def _is_over(self) -> bool:
         """Whether to reopen a silent watch. Raises if the cluster does not answer."""
@@ -292,14 +296,6 @@ def check_not_past(newest: str, version: str) -> None:
     if number_of(newest) < number_of(version):
         sentence = f"The cluster went back from resourceVersion {version} to {newest}."
         raise Gone(Status(code=Gone.code, reason=Gone.reason, message=sentence))
-
-
-def _poll(sock: socket.socket | None) -> select.poll:
-    """Return what tells whether data waits in the socket; none waits in one that is closed."""
-    arriving = select.poll()
-    if sock is not None and sock.fileno() >= 0:
-        arriving.register(sock, select.POLLIN)
-    return arriving
 
 
 def _keep_alive(sock: socket.socket) -> None:
