@@ -66,6 +66,7 @@ class Slices:
 _KEEPALIVE = {"TCP_KEEPIDLE": 10, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3}
 
 
+FULL_READ = READ_BUFFER // 2  # bytes: a turn of the loop takes at most READ_BUFFER with framing
 AT_ONCE = 64  # events decoded before they are followed: data in cache is read faster
 # Seconds between reads: events that are processed together cost half as much. Many watches are
 # read less often: each read wakes the process.
@@ -115,6 +116,7 @@ class OpenWatch:
         self._delivering = False
         self._steady = False  # several lines came with the last read: more will come soon
         self._paused = False  # nobody knows whether data waits
+        self._resumed_at = 0.0  # what came before it is read by the next read, unless that is full
         self.slices = Slices()  # of the task that reads
         self._arriving = select.poll()
         if (sock := socket_of(response)) is not None:
@@ -124,8 +126,9 @@ class OpenWatch:
     def unprocessed_seconds(self) -> float:
         """Return how many seconds received data may have waited; 0: none waits. For any thread."""
         now = time.monotonic()
-        waits = self._delivering or arrived_bytes(self._response) > self._taken
-        if not (waits or self._paused):
+        # In this order: data that moves on meanwhile is met by a later question.
+        waits = self._paused or arrived_bytes(self._response) > self._taken or self._delivering
+        if not waits:
             self._delivered_until = now
         return now - self._delivered_until
 
@@ -151,6 +154,7 @@ class OpenWatch:
         _being_read.add(self)
         try:
             while chunk := await self._next_chunk():
+                self._delivering = True  # before it counts as taken
                 self._taken += len(chunk)
                 self._heard, complete = time.monotonic(), not self._arriving.poll(0)
                 try:
@@ -159,11 +163,14 @@ class OpenWatch:
                     raise Unreachable(f"{self._session.host}: {error}") from error
                 if lines:
                     yield lines
-                self._steady = len(lines) > 1
+                self._delivering = False  # they are followed, or kept and counted there
+                self._steady, full = len(lines) > 1, len(chunk) >= FULL_READ
                 if complete:
                     self._delivered_until = self._heard
+                elif not full:
+                    self._delivered_until = max(self._delivered_until, self._resumed_at)
                 # After a full read much data waits already.
-                self._read_at = 0.0 if len(chunk) >= READ_BUFFER else self._heard + pace()
+                self._read_at = 0.0 if full else self._heard + pace()
         finally:
             _being_read.discard(self)
 
@@ -244,7 +251,11 @@ class OpenWatch:
         try:
             await self._pace()
         finally:
-            transport.resume_reading()
+            self._resumed_at = time.monotonic()
+            with contextlib.suppress(
+                AttributeError
+            ):  # asyncio's TLS transport that was closed twice
+                transport.resume_reading()
         for _ in range(2):  # the loop takes what waits, and only then goes on here
             await asyncio.sleep(0)
         self._paused = False

@@ -216,8 +216,8 @@ class DeadlineGate:
         self._unprocessed = timedelta(0)
 
     def lost(self) -> None:
-        """The watch is not live."""
-        self.since = None
+        """The watch is not live: what it did not read is no data of ours any more."""
+        self.since, self._ask = None, float
 
     def clock_jumped(self, jump: Jump) -> None:
         """Move the time, and measure the age of events anew."""

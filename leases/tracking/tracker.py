@@ -150,7 +150,7 @@ class Progress:
 
 BETWEEN_TURNS = timedelta(seconds=0.02)  # at least, between two checks of the deadlines
 BETWEEN_PARTS = timedelta(seconds=0.005)  # where one check was not enough
-UNTIL_READ = timedelta(seconds=0.1)  # what is due waits for data to be read, but no longer
+UNTIL_READ = timedelta(seconds=0.1)  # where data waits that must be read first
 
 
 class Tracker:

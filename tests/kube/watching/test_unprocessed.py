@@ -118,6 +118,18 @@ async def test_what_comes_between_two_reads_waits_and_counts_as_unprocessed(
             await asyncio.gather(more, return_exceptions=True)
 
 
+async def test_lines_in_hand_are_unprocessed_before_the_first_event_of_them_is_told(
+    cluster: ScriptedServer, client: LeaseClient
+) -> None:
+    cluster.script("watch", stream(modified("a", version=101), end="hang"))
+    async with client.open_watch("100", timeout_seconds=60) as watch:
+        lines = watch.lines()
+        await anext(lines)
+        await asyncio.sleep(0.01)
+        assert watch.unprocessed_seconds() > 0
+        await lines.aclose()
+
+
 async def test_many_watches_are_read_less_often_as_long_as_they_are_open(
     cluster: ScriptedServer, client: LeaseClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from leases.domain.watched_times import BRIEF
 from leases.tracking import shared_timer
-from leases.wire.watch_decoding import Applied, Arrived, Connected, Deleted, Listed
+from leases.wire.watch_decoding import Applied, Arrived, Connected, Deleted, Disconnected, Listed
 from tests.support.values.leases import after, lease
 from tests.tracking.tracker.conftest import Watched
 
@@ -43,6 +43,14 @@ class Backlog:
 @pytest.fixture
 async def backlog(watched: Watched) -> Backlog:
     return Backlog(watched)
+
+
+async def test_nothing_waits_in_a_watch_that_is_gone(backlog: Backlog) -> None:
+    backlog.renew(2, late=0.01)
+    backlog.waited = 60.0
+    assert backlog.watched.tracker.unprocessed_seconds() == 60.0
+    backlog.watched.at(3, Disconnected("the cable was cut"))
+    assert backlog.watched.tracker.unprocessed_seconds() == 0.0
 
 
 async def test_the_age_of_the_newest_event_is_told_while_more_wait(backlog: Backlog) -> None:
