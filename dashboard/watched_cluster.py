@@ -37,7 +37,7 @@ node_threads = WorkerThreads("nodes", 2)  # they compare and order all heartbeat
 SLICE = 100  # Leases looked at in one go
 LOOK_SECONDS = 2.0  # at renewals
 SELDOM = 2.0  # seconds between two renewals of a Lease; faster ones are looked at each time
-# All others are looked at every so many times: a Lease remembers its last renewals.
+# All others are looked at in every LOOKS-th look: a Lease remembers its last renewals.
 LOOKS = int((WINDOW - 1) * SELDOM / LOOK_SECONDS)
 REMEMBERED = timedelta(hours=1)  # renewals of a Lease that has stopped
 FOLLOWED = tuple(kind for kind in Kind if kind is not Kind.HEARTBEAT)

@@ -506,8 +506,8 @@ async def give_memory_back(trim: Callable[[int], int] | None) -> None:
     thread, begins = WorkerThreads("memory", 1), True
     while True:
         await asyncio.sleep(GIVE_BACK_SECONDS)
-        # Left to itself it walks all every five minutes: until then circles of closed pages and
-        # requests lie between what is in use.
+        # The collector by itself walks all only every five minutes: until then circles of closed
+        # pages and requests lie between what is in use.
         gc.collect()
         if begins or not gc.get_freeze_count():  # at first, and after a cluster left
             begins = False

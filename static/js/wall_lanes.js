@@ -16,12 +16,12 @@ const since = (lane) => (place(lane) < TROUBLE.length && Number(lane.querySelect
 /** Put the lanes into this order: only those that stand elsewhere are moved. */
 function arrange(lanes, sorted) {
   const list = lanes[0]?.parentElement;
-  let [place] = lanes;
+  let [next] = lanes;
   for (const lane of sorted) {
-    if (place !== lane && place?.nextElementSibling === lane) place.remove(); // its turn comes later
-    if (place?.isConnected === false) place = lane;
-    if (place === lane) place = lane.nextElementSibling;
-    else list.insertBefore(lane, place);
+    if (next !== lane && next?.nextElementSibling === lane) next.remove(); // its turn comes later
+    if (next?.isConnected === false) next = lane;
+    if (next === lane) next = lane.nextElementSibling;
+    else list.insertBefore(lane, next);
   }
 }
 
