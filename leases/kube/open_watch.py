@@ -66,7 +66,6 @@ class Slices:
 _KEEPALIVE = {"TCP_KEEPIDLE": 10, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3}
 
 
-FULL_READ = READ_BUFFER // 2  # bytes: a turn of the loop takes at most READ_BUFFER with framing
 AT_ONCE = 64  # events decoded before they are followed: data in cache is read faster
 # Seconds between reads: events that are processed together cost half as much. Many watches are
 # read less often: each read wakes the process.
@@ -114,9 +113,6 @@ class OpenWatch:
         self._taken = 0  # bytes
         self._read_at = 0.0  # not sooner, by the monotonic clock
         self._delivering = False
-        self._steady = False  # several lines came with the last read: more will come soon
-        self._paused = False  # nobody knows whether data waits
-        self._resumed_at = 0.0  # what came before it is read by the next read, unless that is full
         self.slices = Slices()  # of the task that reads
         self._arriving = select.poll()
         if (sock := socket_of(response)) is not None:
@@ -127,7 +123,7 @@ class OpenWatch:
         """Return how many seconds received data may have waited; 0: none waits. For any thread."""
         now = time.monotonic()
         # In this order: data that moves on meanwhile is met by a later question.
-        waits = self._paused or arrived_bytes(self._response) > self._taken or self._delivering
+        waits = arrived_bytes(self._response) > self._taken or self._delivering
         if not waits:
             self._delivered_until = now
         return now - self._delivered_until
@@ -164,13 +160,10 @@ class OpenWatch:
                 if lines:
                     yield lines
                 self._delivering = False  # they are followed, or kept and counted there
-                self._steady, full = len(lines) > 1, len(chunk) >= FULL_READ
                 if complete:
                     self._delivered_until = self._heard
-                elif not full:
-                    self._delivered_until = max(self._delivered_until, self._resumed_at)
                 # After a full read much data waits already.
-                self._read_at = 0.0 if full else self._heard + pace()
+                self._read_at = 0.0 if len(chunk) >= READ_BUFFER else self._heard + pace()
         finally:
             _being_read.discard(self)
 
@@ -206,9 +199,7 @@ class OpenWatch:
         """Return received data, waiting for some; empty at the end."""
         limits = self._limits
         try:
-            if self._steady:
-                await self._pace_paused()
-            elif arrived_bytes(self._response) > self._taken:
+            if arrived_bytes(self._response) > self._taken:
                 await self._pace()
             while not (chunk := self._content.read_nowait()):
                 try:
@@ -234,32 +225,6 @@ class OpenWatch:
             await asyncio.sleep(wait)
             self.slices.begin()
         return wait > 0
-
-    async def _pace_paused(self) -> None:
-        """Let what comes until the next read wait in the socket: it comes with one call then. Over
-        TLS it waits in the buffer of the transport, which nobody can ask.
-        """
-        connection = self._response.connection
-        transport = connection.transport if connection else None
-        # aiohttp pauses the transport itself where much waits.
-        waits = arrived_bytes(self._response) - self._taken
-        if transport is None or waits >= READ_BUFFER or self._read_at <= time.monotonic():
-            await self._pace()
-            return
-        self._paused = True
-        transport.pause_reading()
-        try:
-            await self._pace()
-        finally:
-            self._resumed_at = time.monotonic()
-            with contextlib.suppress(
-                AttributeError
-            ):  # asyncio's TLS transport that was closed twice
-                transport.resume_reading()
-        for _ in range(2):  # the loop takes what waits, and only then goes on here
-            await asyncio.sleep(0)
-        self._paused = False
-        self.slices.begin()
 
     async def _is_over(self) -> bool:
         """Whether to reopen a silent watch. Raises if the cluster does not answer."""

@@ -73,51 +73,6 @@ async def test_what_comes_after_a_silence_is_read_at_once_and_what_follows_toget
         assert asked
 
 
-async def test_what_comes_between_two_reads_waits_and_counts_as_unprocessed(
-    cluster: ScriptedServer, client: LeaseClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(open_watch, "pace", lambda: OLD)
-    waits = asyncio.Event()
-
-    async def reply(connection: Connection) -> None:
-        await connection.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
-        for first, number in ((101, 2), (103, 1), (104, 1)):
-            events = b"".join(modified("a", version=first + one) for one in range(number))
-            await connection.send(f"{len(events):x}\r\n".encode() + events + b"\r\n")
-            await waits.wait()
-        await connection.hang()
-
-    cluster.script("watch", reply)
-    async with client.watch("100", timeout_seconds=60) as readings:
-        assert len(await anext(aiter(readings))) == 2
-        watch = client._watched
-        assert watch is not None
-        assert watch._response.connection is not None
-        transport = watch._response.connection.transport
-        more = asyncio.ensure_future(anext(aiter(readings)))
-        try:
-            async with asyncio.timeout(LIMIT):
-                while transport.is_reading():
-                    await asyncio.sleep(0)
-                waits.set()
-                while not transport.is_reading():
-                    assert client.unprocessed_seconds() > 0, "nobody knows whether something came"
-                    await asyncio.sleep(0)
-                assert client.unprocessed_seconds() > 0, "not before it was read"
-                assert len(await more) == 2
-                more = asyncio.ensure_future(anext(aiter(readings)))
-                while transport.is_reading():
-                    await asyncio.sleep(0)
-                assert client.unprocessed_seconds() > 0
-                while client.unprocessed_seconds():
-                    await asyncio.sleep(0)
-                assert transport.is_reading(), "nothing came"
-        finally:
-            waits.set()
-            more.cancel()
-            await asyncio.gather(more, return_exceptions=True)
-
-
 async def test_lines_in_hand_are_unprocessed_before_the_first_event_of_them_is_told(
     cluster: ScriptedServer, client: LeaseClient
 ) -> None:
