@@ -111,13 +111,21 @@ async def test_deadlines_are_judged_after_a_sleep_though_nothing_comes(
             await asyncio.sleep(0)
 
 
-async def test_what_is_due_while_data_waits_is_judged_once_it_was_read(watched: Watched) -> None:
+def due_while_data_waits(watched: Watched) -> list[float]:
+    """One Lease is due at 15, another at 25; a check at 15.1 finds data that waits. Returns for how
+    many seconds it may have waited.
+    """
     waits = [0.0]
     watched.at(0, Listed((lease(), lease(name="other")), "1"), Connected(lambda: waits[0]))
     watched.at(10, Applied(lease(name="other", renewed=10, version=2)))
     watched.at(14.9)
     watched.now, waits[0] = after(15.1), 0.2
     watched.tracker.tick()
+    return waits
+
+
+async def test_what_is_due_while_data_waits_is_judged_once_it_was_read(watched: Watched) -> None:
+    waits = due_while_data_waits(watched)
     assert watched.tracker._next.planned == watched.now + UNTIL_READ
     watched.now, waits[0] = after(15.15), 0.0
     watched.tracker.handle(Applied(lease(name="other", renewed=15.14, version=3)))
@@ -130,12 +138,7 @@ async def test_what_is_due_while_data_waits_is_judged_once_it_was_read(watched: 
 
 
 async def test_events_that_come_one_by_one_do_not_each_have_a_check(watched: Watched) -> None:
-    waits = [0.0]
-    watched.at(0, Listed((lease(), lease(name="other")), "1"), Connected(lambda: waits[0]))
-    watched.at(10, Applied(lease(name="other", renewed=10, version=2)))
-    watched.at(14.9)
-    watched.now, waits[0] = after(15.1), 0.2
-    watched.tracker.tick()
+    due_while_data_waits(watched)
     checked, watched.now = watched.now, after(15.101)
     watched.tracker.handle(Applied(lease(name="other", renewed=15.1, version=3)))
     assert watched.tracker._next.planned == checked + BETWEEN_TURNS
