@@ -60,7 +60,8 @@ export function layOut() {
   page %= pages;
   const visible = new Set([...kept, ...calm.slice(page * size, (page + 1) * size)]);
   const appear = [...visible].filter((lane) => lane.hidden);
-  for (const lane of sorted) if (lane.hidden === visible.has(lane)) lane.hidden = !lane.hidden; // even the same costs a style
+  // To write what it says already would make the browser compute its style again.
+  for (const lane of sorted) if (lane.hidden === visible.has(lane)) lane.hidden = !lane.hidden;
   tighten(appear.flatMap(loosen)); // what was drawn while it was hidden had no width
   document.querySelector("[data-dots]").hidden = pages === 1;
   document.querySelector("[data-page-no]").textContent = `${page + 1} / ${pages}`;
