@@ -20,7 +20,7 @@ from leases.history.database import connect
 
 T = TypeVar("T")
 
-LATE = 0.5  # seconds for which a watch may wait to be read before pages wait for it
+LATE = 0.25  # seconds for which a watch may wait to be read before pages wait for it
 MAX_WAIT = 2.0  # seconds for all pages together: a watch that stays late must not hide everything
 LOOK = 0.02  # seconds between two looks at the watches
 FORGOTTEN = 1.0  # seconds without a look after which a late watch is waited for again
