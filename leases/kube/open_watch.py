@@ -13,14 +13,7 @@ import aiohttp
 import msgspec
 
 from leases.domain.lease import number_of
-from leases.kube.http_session import (
-    READ_BUFFER,
-    Session,
-    Timeouts,
-    arrived_bytes,
-    socket_of,
-    unreachable,
-)
+from leases.kube.http_session import READ_BUFFER, Session, Timeouts, WatchBody, unreachable
 from leases.wire.renewal_lines import LineCutter, LineLengthError, Reader
 from leases.wire.status import ApiError, Gone, Status, TooManyRequests, Unreachable
 from leases.wire.watch_decoding import Unreadable, WatchEvent
@@ -102,7 +95,7 @@ class OpenWatch:
 
     def __init__(
         self,
-        response: aiohttp.ClientResponse,
+        body: WatchBody,
         *,
         session: Session,
         since: str,
@@ -111,8 +104,7 @@ class OpenWatch:
         known: Container[int] = (),
         idle: Callable[[], bool] = bool,
     ) -> None:
-        self._response = response
-        self._content = response.content
+        self._body = body
         self._session = session
         self._limits: Timeouts = session.limits
         self._newest = newest
@@ -121,20 +113,20 @@ class OpenWatch:
         self._version = since
         self._lasts = lasts
         self._heard = self._delivered_until = time.monotonic()
-        self._taken = 0  # bytes
+        self._taken = 0  # bytes that arrived
         self._read_at = 0.0  # not sooner, by the monotonic clock
         self._delivering = False
         self.slices = Slices()  # of the task that reads
         self._arriving = select.poll()
-        if (sock := socket_of(response)) is not None:
-            self._arriving.register(sock, select.POLLIN)
-            _keep_alive(sock)
+        if body.socket is not None:
+            self._arriving.register(body.socket, select.POLLIN)
+            _keep_alive(body.socket)
 
     def unprocessed_seconds(self) -> float:
         """Return how many seconds received data may have waited; 0: none waits. For any thread."""
         now = time.monotonic()
         # In this order: data that moves on meanwhile is met by a later question.
-        waits = arrived_bytes(self._response) > self._taken or self._delivering
+        waits = self._body.arrived > self._taken or self._delivering
         if not waits:
             self._delivered_until = now
         return now - self._delivered_until
@@ -144,7 +136,7 @@ class OpenWatch:
         """Whether so much has arrived that it should be read at once."""
         if time.monotonic() < self._read_at:
             return False
-        return arrived_bytes(self._response) > self._taken or bool(self._arriving.poll(0))
+        return self._body.arrived > self._taken or bool(self._arriving.poll(0))
 
     async def readings(self) -> AsyncGenerator[Sequence[WatchEvent], None]:
         """Yield the events of each read until the server ends the watch. Raises ApiError."""
@@ -162,7 +154,7 @@ class OpenWatch:
         try:
             while chunk := await self._next_chunk():
                 self._delivering = True  # before it counts as taken
-                self._taken += len(chunk)
+                self._taken = self._body.drained
                 self._heard, complete = time.monotonic(), not self._arriving.poll(0)
                 try:
                     lines = cutter.feed(chunk)
@@ -208,15 +200,15 @@ class OpenWatch:
 
     async def _next_chunk(self) -> bytes:
         """Return received data, waiting for some; empty at the end."""
-        limits = self._limits
+        limits, body = self._limits, self._body
         try:
-            if arrived_bytes(self._response) > self._taken:
+            if body.arrived > self._taken:
                 await self._pace()
-            while not (chunk := self._content.read_nowait()):
+            while not (chunk := body.read_nowait()) and not body.over:
+                self._taken = body.drained
                 try:
                     async with asyncio.timeout(limits.idle if self._idle() else limits.quiet):
-                        chunk = await self._content.readany()
-                        break
+                        await body.wait()
                 except TimeoutError:
                     if await self._is_over():
                         return b""
@@ -225,8 +217,8 @@ class OpenWatch:
         except (aiohttp.ClientError, OSError) as error:
             raise unreachable(self._session.host, error) from error
         if chunk and await self._pace():
-            with contextlib.suppress(aiohttp.ClientError, OSError):  # the next read raises it
-                chunk += self._content.read_nowait()
+            with contextlib.suppress(aiohttp.ClientError):  # the next read raises it
+                chunk += body.read_nowait()
         return chunk
 
     async def _pace(self) -> bool:
@@ -242,33 +234,31 @@ class OpenWatch:
         silent = time.monotonic() - self._heard
         if silent > self._lasts + self._limits.slack:
             raise unreachable(self._session.host, TimeoutError(), within=round(silent))
-        received = arrived_bytes(self._response)
+        received = self._body.arrived
         try:
             newest = await self._newest()
         except TooManyRequests:
             return False  # too busy to answer, but alive
         except Unreachable:
             # The answer may be slow while the watch works.
-            if arrived_bytes(self._response) > received:
+            if self._body.arrived > received:
                 return False
             raise
         check_not_past(newest, self._version)
         return silent > self._limits.bookmark and number_of(newest) > number_of(self._version)
 
 
-async def read_lines(
-    response: aiohttp.ClientResponse, *, host: str, lasts: float
-) -> AsyncGenerator[bytes, None]:
+async def read_lines(body: WatchBody, *, host: str, lasts: float) -> AsyncGenerator[bytes, None]:
     """Yield the lines of a quiet watch, of few and small objects, until it ends. Raises ApiError.
 
     `lasts`: seconds after which the server ends it.
     """
     cutter = LineCutter()
-    if (sock := socket_of(response)) is not None:
-        _keep_alive(sock)
+    if body.socket is not None:
+        _keep_alive(body.socket)
     try:
         async with asyncio.timeout(lasts):
-            while chunk := await response.content.readany():
+            while chunk := await body.read():
                 for line in cutter.feed(chunk):
                     yield line
     except (LineLengthError, aiohttp.ClientError, OSError, TimeoutError) as error:
