@@ -113,7 +113,7 @@ class WatchBody(asyncio.Protocol):
         self._pieces: list[bytes] = []
         self.on_body = self._pieces.append
         self.over = False  # the server ended it
-        self._lost = self._paused = False
+        self._lost = self._paused = self._ends_with_connection = False
         self._came = asyncio.Event()
         self._transport.set_protocol(self)
 
@@ -207,8 +207,7 @@ class WatchBody(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._lost = True
-        if self._parser is not None and self._ends_with_connection:
-            self.over = True
+        self.over = self.over or self._ends_with_connection
         self._came.set()
         self._protocol.connection_lost(exc)
 
