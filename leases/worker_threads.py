@@ -15,7 +15,6 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
@@ -98,18 +97,17 @@ def end_after_signals(*, drain_seconds: float = 0.0) -> None:
     """From now on the process ends END_SECONDS after SIGTERM or SIGINT at the latest.
 
     A first SIGTERM begins a drain of `drain_seconds`: then at the latest AFTER_DRAIN after it. A
-    thread of its own looks, because the event loop may hang. Call it in the event loop: it passes
-    signals on to whoever called `signal.set_wakeup_fd` before, as uvloop does.
+    thread of its own looks, because the event loop may hang. Call it from the main thread; whoever
+    else calls `signal.set_wakeup_fd`, as `loop.add_signal_handler` does, takes its place.
     """
     theirs, ours = socket.socketpair()
     ours.setblocking(False)
-    before = signal.set_wakeup_fd(ours.detach(), warn_on_full_buffer=False)
-    passed_on = None if before < 0 else os.dup(before)
-    watch = partial(_end_in_time, theirs, passed_on, drain_seconds)
+    signal.set_wakeup_fd(ours.detach(), warn_on_full_buffer=False)
+    watch = partial(_end_in_time, theirs, drain_seconds)
     threading.Thread(target=watch, name="end", daemon=True).start()
 
 
-def _end_in_time(signals: socket.socket, passed_on: int | None, drain_seconds: float) -> None:
+def _end_in_time(signals: socket.socket, drain_seconds: float) -> None:
     end = float("inf")
     while (left := end - time.monotonic()) > 0:
         signals.settimeout(None if left == float("inf") else left)
@@ -117,9 +115,6 @@ def _end_in_time(signals: socket.socket, passed_on: int | None, drain_seconds: f
             numbers = signals.recv(64)
         except TimeoutError:
             break
-        if passed_on is not None:
-            with suppress(OSError):  # full, so it knows of signals; or it has ended
-                os.write(passed_on, numbers)
         for number in numbers:
             if number in (signal.SIGTERM, signal.SIGINT):
                 drains = number == signal.SIGTERM and end == float("inf")

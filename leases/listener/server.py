@@ -6,12 +6,10 @@ import errno
 import logging
 import socket
 import time
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from types import FrameType
-from typing import Any
 
 import uvicorn
-from uvicorn.loops.auto import auto_loop_factory
 from uvicorn.server import ServerState
 
 from leases.listener.limits import Connections, Limits, Unread
@@ -144,12 +142,6 @@ class ListeningState(ServerState):
         super().__init__()
         self.book = Connections(limits)
         self.unread = Unread()
-
-
-def run(serving: Coroutine[Any, Any, None]) -> None:
-    """Run it on uvloop, where that is installed: it reads thousands of sockets for less."""
-    with asyncio.Runner(loop_factory=auto_loop_factory()) as runner:
-        runner.run(serving)
 
 
 class ListeningServer(uvicorn.Server):

@@ -12,14 +12,13 @@ import threading
 import traceback
 from typing import Any
 
-import uvloop
 from django.core.management import execute_from_command_line
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dashboard.settings")
-_real = uvloop.Loop.run_in_executor
+_real = asyncio.BaseEventLoop.run_in_executor
 
 
-def _refusing(loop: uvloop.Loop, executor: Any, work: Any, *given: Any) -> Any:
+def _refusing(loop: asyncio.BaseEventLoop, executor: Any, work: Any, *given: Any) -> Any:
     if executor is None:
         stack = "".join(traceback.format_stack())
         print(f"SHARED THREADS: {work}\n{stack}", file=sys.stderr, flush=True)
@@ -27,7 +26,7 @@ def _refusing(loop: uvloop.Loop, executor: Any, work: Any, *given: Any) -> Any:
     return _real(loop, executor, work, *given)
 
 
-uvloop.Loop.run_in_executor = _refusing
+asyncio.BaseEventLoop.run_in_executor = _refusing  # type: ignore[method-assign, assignment]
 
 if os.environ.get("HANG") == "loop":
     import django

@@ -13,7 +13,6 @@ from dashboard.config import ConfigError, load
 from dashboard.management.refusing import HELP, RefusingCommand, parse_gates, parse_port, shown_path
 from leases.apiserver.http.port import CannotStart
 from leases.apiserver.serving import LeaseApiServer
-from leases.listener.server import run
 from leases.private_files import InUse
 from leases.worker_threads import end_after_signals
 
@@ -46,7 +45,7 @@ class Command(RefusingCommand):
         except ConfigError as error:
             raise CommandError(str(error)) from error
         server = LeaseApiServer(data=data, host=host, port=port, feature_gates=feature_gates)
-        run(self._serve(server, host, port))
+        asyncio.run(self._serve(server, host, port))
 
     async def _serve(self, server: LeaseApiServer, host: str, port: int) -> None:
         try:

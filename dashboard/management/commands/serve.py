@@ -51,7 +51,6 @@ from leases.history.database import turn
 from leases.kube.cluster_source import SourceKind
 from leases.kube.connect import connect
 from leases.listener.limits import allow_open_files
-from leases.listener.server import run
 from leases.private_files import InUse
 from leases.worker_threads import at_work, end_after_signals
 
@@ -177,8 +176,9 @@ class Command(RefusingCommand):
             files=allow_open_files(),
             drain_seconds=config.drain_seconds,
         )
+        end_after_signals(drain_seconds=config.drain_seconds)
         with suppress(KeyboardInterrupt, SystemExit):  # uvicorn's own for a failed start
-            run(_run(server, pages))
+            asyncio.run(_run(server, pages))
         if not server.started:
             sys.exit(1)
 
@@ -190,7 +190,6 @@ def _record(printed: str) -> None:
 
 
 async def _run(server: DrainingServer, pages: socket.socket) -> None:
-    end_after_signals(drain_seconds=server.drain_seconds)
     try:
         await server.serve(sockets=[pages])
     finally:
