@@ -16,6 +16,7 @@ import hashlib
 import os
 import socket
 import ssl
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextvars import ContextVar
 from copy import copy
@@ -91,9 +92,28 @@ def _cause(error: BaseException) -> str:
 
 READ_BUFFER = 256 * 1024  # bytes; one read of a body returns little more than twice this
 _HEAD_ENDS = b"\r\n\r\n"
+# What aiohttp forgives: proxies of all ages send it.
+_LENIENT = {
+    "lenient_headers": True,
+    "lenient_optional_cr_before_lf": True,
+    "lenient_spaces_after_chunk_size": True,
+}
 
 
-class WatchBody(asyncio.Protocol):
+class _Buffer(threading.local):
+    """Where one read of a socket goes, before it is copied: the same for all watches of a thread.
+
+    Without it asyncio takes 256 KiB from the system for each read, however little has come.
+    """
+
+    def __init__(self) -> None:
+        self.view = memoryview(bytearray(READ_BUFFER))
+
+
+_buffer = _Buffer()
+
+
+class WatchBody(asyncio.BufferedProtocol):
     """The body of a watch: what many reads of the socket brought is decoded at once.
 
     aiohttp would hand over each chunk by itself, at four times the cost. So it gets the head of the
@@ -109,10 +129,11 @@ class WatchBody(asyncio.Protocol):
         self._head = b""  # of the answer, as far as it has come
         self._parser: httptools.HttpResponseParser | None = None  # None: the head is not complete
         self._waiting: list[bytes] = []
-        self.arrived = self.drained = 0  # bytes, with the framing; any thread may read them
+        # Bytes, with the framing: that came, were read, and what was in them was taken.
+        self.arrived = self.drained = self.taken = 0  # any thread may read them
         self._pieces: list[bytes] = []
-        self.on_body = self._pieces.append
         self.over = False  # the server ended it
+        self.held_back = False  # when it was read last, more waited than anybody can count
         self._lost = self._paused = self._ends_with_connection = False
         self._came = asyncio.Event()
         self._transport.set_protocol(self)
@@ -123,10 +144,14 @@ class WatchBody(asyncio.Protocol):
         return self._parser is not None
 
     def read_nowait(self) -> bytes:
-        """Return what has arrived; empty: nothing. Raises aiohttp.ClientPayloadError."""
+        """Return what has arrived; empty: nothing. Raises aiohttp.ClientPayloadError.
+
+        The caller sets `taken` once it counts what it got as its own.
+        """
         raw = b"".join(self._waiting)
         self._waiting.clear()
         self.drained += len(raw)
+        self.held_back = self._paused
         if self._paused and not self._transport.is_closing():
             self._paused = False
             self._transport.resume_reading()
@@ -135,11 +160,15 @@ class WatchBody(asyncio.Protocol):
                 self._parser.feed_data(raw)
             except httptools.HttpParserError as error:
                 self._transport.abort()
-                raise aiohttp.ClientPayloadError(str(error)) from error
+                if not self.over:
+                    self.taken = self.drained
+                    raise aiohttp.ClientPayloadError(str(error)) from error
         body = b"".join(self._pieces)
         self._pieces.clear()
-        if not body and self._lost and not self.over:
-            raise aiohttp.ClientPayloadError
+        if not body:
+            self.taken = self.drained
+            if self._lost and not self.over:
+                raise aiohttp.ClientPayloadError
         return body
 
     async def wait(self) -> None:
@@ -153,7 +182,11 @@ class WatchBody(asyncio.Protocol):
             await self.wait()
         return body
 
-    def data_received(self, data: bytes) -> None:
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return _buffer.view
+
+    def buffer_updated(self, nbytes: int) -> None:
+        data = bytes(_buffer.view[:nbytes])
         if self._parser is None and not (data := self._pass_head(data)):
             return
         self._waiting.append(data)
@@ -174,9 +207,11 @@ class WatchBody(asyncio.Protocol):
                 return b""
             ends += len(_HEAD_ENDS)
             head, self._head = self._head[:ends], b""
+            code = head[9:12]  # after HTTP/1.1
+            if code == b"200":
+                self._protocol.force_close()  # this connection answers no other request
             self._protocol.data_received(data[: ends - before])
             data = data[ends - before :]
-            code = head[9:12]  # after HTTP/1.1
             if code == b"200":
                 self._begin(head)
                 return data
@@ -191,12 +226,18 @@ class WatchBody(asyncio.Protocol):
         framed = b"\r\ntransfer-encoding:" in names or b"\r\ncontent-length:" in names
         self._ends_with_connection = not framed
         parser = httptools.HttpResponseParser(self)
+        parser.set_dangerous_leniencies(**_LENIENT)
         try:
             parser.feed_data(head)
         except httptools.HttpParserError:
             self._transport.abort()
         else:
             self._parser = parser
+
+    def on_body(self, piece: bytes) -> None:
+        """httptools decoded it."""
+        if not self.over:  # what follows the end is no part of it
+            self._pieces.append(piece)
 
     def on_message_complete(self) -> None:
         """httptools saw the end."""

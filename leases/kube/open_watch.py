@@ -113,7 +113,6 @@ class OpenWatch:
         self._version = since
         self._lasts = lasts
         self._heard = self._delivered_until = time.monotonic()
-        self._taken = 0  # bytes that arrived
         self._read_at = 0.0  # not sooner, by the monotonic clock
         self._delivering = False
         self.slices = Slices()  # of the task that reads
@@ -126,7 +125,7 @@ class OpenWatch:
         """Return how many seconds received data may have waited; 0: none waits. For any thread."""
         now = time.monotonic()
         # In this order: data that moves on meanwhile is met by a later question.
-        waits = self._body.arrived > self._taken or self._delivering
+        waits = self._body.arrived > self._body.taken or self._delivering
         if not waits:
             self._delivered_until = now
         return now - self._delivered_until
@@ -136,7 +135,7 @@ class OpenWatch:
         """Whether so much has arrived that it should be read at once."""
         if time.monotonic() < self._read_at:
             return False
-        return self._body.arrived > self._taken or bool(self._arriving.poll(0))
+        return self._body.arrived > self._body.taken or bool(self._arriving.poll(0))
 
     async def readings(self) -> AsyncGenerator[Sequence[WatchEvent], None]:
         """Yield the events of each read until the server ends the watch. Raises ApiError."""
@@ -154,8 +153,8 @@ class OpenWatch:
         try:
             while chunk := await self._next_chunk():
                 self._delivering = True  # before it counts as taken
-                self._taken = self._body.drained
-                self._heard, complete = time.monotonic(), not self._arriving.poll(0)
+                self._body.taken = self._body.drained
+                self._heard, complete = time.monotonic(), not self._leaves_some()
                 try:
                     lines = cutter.feed(chunk)
                 except LineLengthError as error:
@@ -169,6 +168,10 @@ class OpenWatch:
                 self._read_at = 0.0 if len(chunk) >= READ_BUFFER else next_read(self._heard)
         finally:
             _being_read.discard(self)
+
+    def _leaves_some(self) -> bool:
+        """Whether more had arrived than was read."""
+        return self._body.held_back or bool(self._arriving.poll(0))
 
     def events(self, lines: Sequence[bytes]) -> Iterator[Sequence[WatchEvent]]:
         """Decode lines, a few at a time. Raises ApiError after the events before the error."""
@@ -202,13 +205,13 @@ class OpenWatch:
         """Return received data, waiting for some; empty at the end."""
         limits, body = self._limits, self._body
         try:
-            if body.arrived > self._taken:
+            if body.arrived > body.taken:
                 await self._pace()
             while not (chunk := body.read_nowait()) and not body.over:
-                self._taken = body.drained
                 try:
                     async with asyncio.timeout(limits.idle if self._idle() else limits.quiet):
-                        await body.wait()
+                        chunk = await body.read()
+                        break
                 except TimeoutError:
                     if await self._is_over():
                         return b""
@@ -217,6 +220,7 @@ class OpenWatch:
         except (aiohttp.ClientError, OSError) as error:
             raise unreachable(self._session.host, error) from error
         if chunk and await self._pace():
+            self._delivering = True  # the next read may find nothing more
             with contextlib.suppress(aiohttp.ClientError):  # the next read raises it
                 chunk += body.read_nowait()
         return chunk

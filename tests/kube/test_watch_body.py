@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import select
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
@@ -20,7 +21,15 @@ from leases.kube import http_session
 from leases.kube.http_session import READ_BUFFER, WatchBody
 from leases.kube.lease_client import LeaseClient
 from leases.wire.status import Forbidden, Unreachable
-from tests.support.scripted_api import Connection, Reply, ScriptedServer, answer, status, stream
+from tests.support.scripted_api import (
+    Connection,
+    Reply,
+    ScriptedServer,
+    answer,
+    modified,
+    status,
+    stream,
+)
 
 HEAD = b"HTTP/1.1 200 OK\r\n"
 CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
@@ -71,6 +80,10 @@ WHOLE = CHUNKED + chunk(b"one\n") + chunk(b"two\n") + b"0\r\n\r\n"
         pytest.param(tuple(WHOLE[at : at + 1] for at in range(len(WHOLE))), id="byte by byte"),
         pytest.param((EARLY + EARLY, EARLY + WHOLE), id="after interim answers"),
         pytest.param((EARLY[:-1], EARLY[-1:] + WHOLE[:30], WHOLE[30:]), id="cut in the heads"),
+        pytest.param((CHUNKED + b"4  \r\none\n\r\n4\r\ntwo\n\r\n0\r\n\r\n",), id="padded"),
+        pytest.param((WHOLE + b"junk",), id="before junk"),
+        pytest.param((WHOLE + HEAD + b"Content-Length: 5\r\n\r\nother",), id="before another"),
+        pytest.param((HEAD + b"X: a\n" + CHUNKED[len(HEAD) :] + WHOLE[len(CHUNKED) :],), id="LF"),
         pytest.param((HEAD + b"Content-Length: 8\r\n\r\none\ntw", b"o\n"), id="with a length"),
         pytest.param((HEAD + b"\r\none\n", b"two\n"), id="until the connection ends"),
     ],
@@ -83,6 +96,65 @@ async def test_every_form_of_an_answer_is_read_to_its_end(
         assert await all_of(body) == b"one\ntwo\n"
         assert body.over
         assert body.arrived == body.drained > 0
+
+
+async def test_no_other_request_uses_the_connection_of_a_watch(
+    cluster: ScriptedServer, client: LeaseClient
+) -> None:
+    cluster.script("watch", sending(HEAD + b"Content-Length: 0\r\n\r\n", hang=True))
+    async with watched(client) as body:
+        assert await all_of(body) == b""
+    assert await client.newest_version() == "200"
+
+
+async def test_nothing_waits_after_the_end_or_a_piece_of_framing(
+    cluster: ScriptedServer, client: LeaseClient
+) -> None:
+    go = asyncio.Event()
+
+    async def reply(connection: Connection) -> None:
+        event = modified("a", version=101)
+        await connection.send(CHUNKED + chunk(event)[:-2])
+        await go.wait()
+        await connection.send(b"\r\n")
+        await asyncio.sleep(0.01)
+        go.clear()
+        await go.wait()
+        await connection.send(b"0\r\n\r\n")
+
+    cluster.script("watch", reply)
+    async with client.open_watch("100", timeout_seconds=60) as watch:
+        readings = watch.readings()
+        await anext(readings)
+        last = asyncio.ensure_future(anext(readings, None))
+        for _ in range(2):
+            before = watch._body.arrived
+            go.set()
+            while watch._body.arrived == before:
+                await asyncio.sleep(0)
+            await asyncio.sleep(0.06)
+            assert watch._body.taken == watch._body.arrived
+            assert watch.unprocessed_seconds() == 0.0
+        assert await last is None
+
+
+async def test_framing_alone_is_no_sign_that_the_cluster_lives(
+    cluster: ScriptedServer, client: LeaseClient
+) -> None:
+    async def reply(connection: Connection) -> None:
+        await connection.send(CHUNKED)
+        while not cluster.seen("probe"):
+            await connection.send(b"0")  # of the size of a chunk that never comes
+            await asyncio.sleep(0.01)
+        await connection.hang()
+
+    cluster.script("watch", reply)
+    async with client.open_watch("100", timeout_seconds=60) as watch:
+        reading = asyncio.ensure_future(anext(watch.lines()))
+        async with asyncio.timeout(60):
+            while not cluster.seen("probe"):
+                await asyncio.sleep(0.01)
+        reading.cancel()
 
 
 async def test_what_arrived_before_the_connection_broke_is_read_before_the_error(
@@ -161,8 +233,29 @@ async def test_a_server_that_sends_faster_than_we_read_waits_and_loses_nothing(
             before = sent
             await asyncio.sleep(0.05)
         assert sent < pieces
+        first = await body.read()
+        assert body.held_back
         assert body.arrived - body.drained < 4 * READ_BUFFER
-        assert len(await all_of(body)) == pieces * 65536
+        assert len(first) + len(await all_of(body)) == pieces * 65536
+        assert not body.held_back
+        assert sent == pieces
+
+
+async def test_what_waits_behind_a_pause_is_not_taken_for_read(
+    cluster: ScriptedServer, client: LeaseClient
+) -> None:
+    event = modified("a", version=101)
+    many = 3 * READ_BUFFER // len(event)
+    cluster.script("watch", stream(event * many, event, end="hang"))
+    async with client.open_watch("100", timeout_seconds=60) as watch:
+        while not watch._body._paused:
+            await asyncio.sleep(0)
+        watch._arriving = select.poll()  # TLS keeps it where no poll sees it
+        before, lines = watch._delivered_until, watch.lines()
+        await anext(lines)
+        await anext(lines)
+        assert watch._delivered_until == before
+        await lines.aclose()
 
 
 def certificate(folder: Path) -> tuple[Path, Path]:
