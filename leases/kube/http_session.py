@@ -92,12 +92,6 @@ def _cause(error: BaseException) -> str:
 
 READ_BUFFER = 256 * 1024  # bytes; one read of a body returns little more than twice this
 _HEAD_ENDS = b"\r\n\r\n"
-# What aiohttp forgives: proxies of all ages send it.
-_LENIENT = {
-    "lenient_headers": True,
-    "lenient_optional_cr_before_lf": True,
-    "lenient_spaces_after_chunk_size": True,
-}
 
 
 class _Buffer(threading.local):
@@ -127,21 +121,22 @@ class WatchBody(asyncio.BufferedProtocol):
         self._transport: asyncio.Transport = protocol.transport
         self.socket: socket.socket | None = self._transport.get_extra_info("socket")
         self._head = b""  # of the answer, as far as it has come
-        self._parser: httptools.HttpResponseParser | None = None  # None: the head is not complete
+        self._parser = httptools.HttpResponseParser(self)
+        # aiohttp forgives as much: proxies of all ages send it.
+        self._parser.set_dangerous_leniencies(
+            lenient_headers=True, lenient_optional_cr_before_lf=True,
+            lenient_spaces_after_chunk_size=True,
+        )  # fmt: skip
         self._waiting: list[bytes] = []
         # Bytes, with the framing: that came, were read, and what was in them was taken.
         self.arrived = self.drained = self.taken = 0  # any thread may read them
         self._pieces: list[bytes] = []
-        self.over = False  # the server ended it
-        self.held_back = False  # when it was read last, more waited than anybody can count
+        # The server ended it; when it was read last, more waited than anybody can count.
+        self.over = self.held_back = False
+        self.begun = False  # the answer is 200, and aiohttp has its head alone
         self._lost = self._paused = self._ends_with_connection = False
         self._came = asyncio.Event()
         self._transport.set_protocol(self)
-
-    @property
-    def begun(self) -> bool:
-        """Whether the answer was 200, and aiohttp has its head alone."""
-        return self._parser is not None
 
     def read_nowait(self) -> bytes:
         """Return what has arrived; empty: nothing. Raises aiohttp.ClientPayloadError.
@@ -155,7 +150,7 @@ class WatchBody(asyncio.BufferedProtocol):
         if self._paused and not self._transport.is_closing():
             self._paused = False
             self._transport.resume_reading()
-        if raw and self._parser is not None and not self.over:
+        if raw and not self.over:
             try:
                 self._parser.feed_data(raw)
             except httptools.HttpParserError as error:
@@ -163,6 +158,7 @@ class WatchBody(asyncio.BufferedProtocol):
                 if not self.over:
                     self.taken = self.drained
                     raise aiohttp.ClientPayloadError(str(error)) from error
+        self.over = self.over or (self._lost and self._ends_with_connection)
         body = b"".join(self._pieces)
         self._pieces.clear()
         if not body:
@@ -171,15 +167,11 @@ class WatchBody(asyncio.BufferedProtocol):
                 raise aiohttp.ClientPayloadError
         return body
 
-    async def wait(self) -> None:
-        """Wait until more has arrived, or it has ended. Call it if there is nothing to read."""
-        self._came.clear()
-        await self._came.wait()
-
     async def read(self) -> bytes:
         """Return what arrives next; empty at the end. Raises aiohttp.ClientPayloadError."""
         while not (body := self.read_nowait()) and not self.over:
-            await self.wait()
+            self._came.clear()
+            await self._came.wait()
         return body
 
     def get_buffer(self, sizehint: int) -> memoryview:
@@ -187,7 +179,7 @@ class WatchBody(asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         data = bytes(_buffer.view[:nbytes])
-        if self._parser is None and not (data := self._pass_head(data)):
+        if not self.begun and not (data := self._pass_head(data)):
             return
         self._waiting.append(data)
         self.arrived += len(data)
@@ -225,14 +217,11 @@ class WatchBody(asyncio.BufferedProtocol):
         names = head.lower()
         framed = b"\r\ntransfer-encoding:" in names or b"\r\ncontent-length:" in names
         self._ends_with_connection = not framed
-        parser = httptools.HttpResponseParser(self)
-        parser.set_dangerous_leniencies(**_LENIENT)
         try:
-            parser.feed_data(head)
+            self._parser.feed_data(head)
+            self.begun = True
         except httptools.HttpParserError:
             self._transport.abort()
-        else:
-            self._parser = parser
 
     def on_body(self, piece: bytes) -> None:
         """httptools decoded it."""
@@ -243,20 +232,10 @@ class WatchBody(asyncio.BufferedProtocol):
         """httptools saw the end."""
         self.over = True
 
-    def eof_received(self) -> None:
-        self._protocol.eof_received()
-
     def connection_lost(self, exc: Exception | None) -> None:
         self._lost = True
-        self.over = self.over or self._ends_with_connection
         self._came.set()
         self._protocol.connection_lost(exc)
-
-    def pause_writing(self) -> None:
-        self._protocol.pause_writing()
-
-    def resume_writing(self) -> None:
-        self._protocol.resume_writing()
 
 
 USER_AGENT = "leaseboard/0.1"  # the part before the slash is also our field manager

@@ -163,10 +163,20 @@ async def test_what_arrived_before_the_connection_broke_is_read_before_the_error
     cluster.script("watch", sending(CHUNKED + chunk(b"one\n") + chunk(b"two\n")[:5]))
     async with watched(client) as body:
         while not body._lost:
-            await body.wait()
+            await asyncio.sleep(0)
         assert await body.read() == b"one\ntw"
         with pytest.raises(aiohttp.ClientPayloadError):
             await body.read()
+
+
+async def test_what_the_end_of_the_connection_ends_is_read_after_it(
+    cluster: ScriptedServer, client: LeaseClient
+) -> None:
+    cluster.script("watch", sending(HEAD + b"\r\none\n", b"two\n"))
+    async with watched(client) as body:
+        while not body._lost:
+            await asyncio.sleep(0)
+        assert await all_of(body) == b"one\ntwo\n"
 
 
 async def test_a_refusal_is_read_whole(cluster: ScriptedServer, client: LeaseClient) -> None:
@@ -227,7 +237,7 @@ async def test_a_server_that_sends_faster_than_we_read_waits_and_loses_nothing(
     cluster.script("watch", reply)
     async with watched(client) as body:
         while not body._paused:
-            await body.wait()
+            await asyncio.sleep(0)
         before = -1
         while before < sent:  # until the buffers on the way are full
             before = sent
