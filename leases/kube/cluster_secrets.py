@@ -239,6 +239,7 @@ async def follow(
     tell(dict(found))
     query = [
         *_query(selector),
+        ("watch", "true"),
         ("resourceVersion", version),
         ("allowWatchBookmarks", "true"),
         ("timeoutSeconds", str(WATCH_SECONDS)),

@@ -13,7 +13,14 @@ import aiohttp
 import msgspec
 
 from leases.domain.lease import number_of
-from leases.kube.http_session import READ_BUFFER, Session, Timeouts, WatchBody, unreachable
+from leases.kube.http_session import (
+    READ_BUFFER,
+    Session,
+    Timeouts,
+    arrived_bytes,
+    socket_of,
+    unreachable,
+)
 from leases.wire.renewal_lines import LineCutter, LineLengthError, Reader
 from leases.wire.status import ApiError, Gone, Status, TooManyRequests, Unreachable
 from leases.wire.watch_decoding import Unreadable, WatchEvent
@@ -95,7 +102,7 @@ class OpenWatch:
 
     def __init__(
         self,
-        body: WatchBody,
+        response: aiohttp.ClientResponse,
         *,
         session: Session,
         since: str,
@@ -104,7 +111,8 @@ class OpenWatch:
         known: Container[int] = (),
         idle: Callable[[], bool] = bool,
     ) -> None:
-        self._body = body
+        self._response = response
+        self._content = response.content
         self._session = session
         self._limits: Timeouts = session.limits
         self._newest = newest
@@ -113,19 +121,20 @@ class OpenWatch:
         self._version = since
         self._lasts = lasts
         self._heard = self._delivered_until = time.monotonic()
+        self._taken = 0  # bytes
         self._read_at = 0.0  # not sooner, by the monotonic clock
         self._delivering = False
         self.slices = Slices()  # of the task that reads
         self._arriving = select.poll()
-        if body.socket is not None:
-            self._arriving.register(body.socket, select.POLLIN)
-            _keep_alive(body.socket)
+        if (sock := socket_of(response)) is not None:
+            self._arriving.register(sock, select.POLLIN)
+            _keep_alive(sock)
 
     def unprocessed_seconds(self) -> float:
         """Return how many seconds received data may have waited; 0: none waits. For any thread."""
         now = time.monotonic()
         # In this order: data that moves on meanwhile is met by a later question.
-        waits = self._body.arrived > self._body.taken or self._delivering
+        waits = arrived_bytes(self._response) > self._taken or self._delivering
         if not waits:
             self._delivered_until = now
         return now - self._delivered_until
@@ -135,7 +144,7 @@ class OpenWatch:
         """Whether so much has arrived that it should be read at once."""
         if time.monotonic() < self._read_at:
             return False
-        return self._body.arrived > self._body.taken or bool(self._arriving.poll(0))
+        return arrived_bytes(self._response) > self._taken or bool(self._arriving.poll(0))
 
     async def readings(self) -> AsyncGenerator[Sequence[WatchEvent], None]:
         """Yield the events of each read until the server ends the watch. Raises ApiError."""
@@ -153,8 +162,8 @@ class OpenWatch:
         try:
             while chunk := await self._next_chunk():
                 self._delivering = True  # before it counts as taken
-                self._body.taken = self._body.drained
-                self._heard, complete = time.monotonic(), not self._leaves_some()
+                self._taken += len(chunk)
+                self._heard, complete = time.monotonic(), not self._arriving.poll(0)
                 try:
                     lines = cutter.feed(chunk)
                 except LineLengthError as error:
@@ -168,10 +177,6 @@ class OpenWatch:
                 self._read_at = 0.0 if len(chunk) >= READ_BUFFER else next_read(self._heard)
         finally:
             _being_read.discard(self)
-
-    def _leaves_some(self) -> bool:
-        """Whether more had arrived than was read."""
-        return self._body.held_back or bool(self._arriving.poll(0))
 
     def events(self, lines: Sequence[bytes]) -> Iterator[Sequence[WatchEvent]]:
         """Decode lines, a few at a time. Raises ApiError after the events before the error."""
@@ -203,14 +208,14 @@ class OpenWatch:
 
     async def _next_chunk(self) -> bytes:
         """Return received data, waiting for some; empty at the end."""
-        limits, body = self._limits, self._body
+        limits = self._limits
         try:
-            if body.arrived > body.taken:
+            if arrived_bytes(self._response) > self._taken:
                 await self._pace()
-            while not (chunk := body.read_nowait()) and not body.over:
+            while not (chunk := self._content.read_nowait()):
                 try:
                     async with asyncio.timeout(limits.idle if self._idle() else limits.quiet):
-                        chunk = await body.read()
+                        chunk = await self._content.readany()
                         break
                 except TimeoutError:
                     if await self._is_over():
@@ -220,9 +225,8 @@ class OpenWatch:
         except (aiohttp.ClientError, OSError) as error:
             raise unreachable(self._session.host, error) from error
         if chunk and await self._pace():
-            self._delivering = True  # the next read may find nothing more
-            with contextlib.suppress(aiohttp.ClientError):  # the next read raises it
-                chunk += body.read_nowait()
+            with contextlib.suppress(aiohttp.ClientError, OSError):  # the next read raises it
+                chunk += self._content.read_nowait()
         return chunk
 
     async def _pace(self) -> bool:
@@ -238,31 +242,33 @@ class OpenWatch:
         silent = time.monotonic() - self._heard
         if silent > self._lasts + self._limits.slack:
             raise unreachable(self._session.host, TimeoutError(), within=round(silent))
-        received = self._body.arrived
+        received = arrived_bytes(self._response)
         try:
             newest = await self._newest()
         except TooManyRequests:
             return False  # too busy to answer, but alive
         except Unreachable:
             # The answer may be slow while the watch works.
-            if self._body.arrived > received:
+            if arrived_bytes(self._response) > received:
                 return False
             raise
         check_not_past(newest, self._version)
         return silent > self._limits.bookmark and number_of(newest) > number_of(self._version)
 
 
-async def read_lines(body: WatchBody, *, host: str, lasts: float) -> AsyncGenerator[bytes, None]:
+async def read_lines(
+    response: aiohttp.ClientResponse, *, host: str, lasts: float
+) -> AsyncGenerator[bytes, None]:
     """Yield the lines of a quiet watch, of few and small objects, until it ends. Raises ApiError.
 
     `lasts`: seconds after which the server ends it.
     """
     cutter = LineCutter()
-    if body.socket is not None:
-        _keep_alive(body.socket)
+    if (sock := socket_of(response)) is not None:
+        _keep_alive(sock)
     try:
         async with asyncio.timeout(lasts):
-            while chunk := await body.read():
+            while chunk := await response.content.readany():
                 for line in cutter.feed(chunk):
                     yield line
     except (LineLengthError, aiohttp.ClientError, OSError, TimeoutError) as error:
