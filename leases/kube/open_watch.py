@@ -72,7 +72,7 @@ AT_ONCE = 64  # events decoded before they are followed: data in cache is read f
 # read less often: each read wakes the process.
 PACE, LONGEST_PACE = 0.05, 0.25
 READS_PER_SECOND = 400  # of all watches
-EARLY = 0.125  # of the time between two reads; by so much a timer may be early
+EARLY = 0.125  # of the time between two reads; a read that is so much too early is on time
 
 
 _being_read: set["OpenWatch"] = set()

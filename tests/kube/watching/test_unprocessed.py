@@ -71,6 +71,9 @@ async def test_what_comes_after_a_silence_is_read_at_once_and_what_follows_toget
         assert len(await anext(aiter(readings))) == 2
         assert waits[-1]
         assert asked
+        watch = client._watched
+        assert watch is not None
+        assert watch._read_at / pace() == pytest.approx(round(watch._read_at / pace()), abs=1e-6)
 
 
 async def test_lines_in_hand_are_unprocessed_before_the_first_event_of_them_is_told(
