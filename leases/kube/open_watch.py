@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import math
 import select
 import socket
 import time
@@ -72,7 +71,6 @@ AT_ONCE = 64  # events decoded before they are followed: data in cache is read f
 # read less often: each read wakes the process.
 PACE, LONGEST_PACE = 0.05, 0.25
 READS_PER_SECOND = 400  # of all watches
-EARLY = 0.125  # of the time between two reads; a read that is so much too early is on time
 
 
 _being_read: set["OpenWatch"] = set()
@@ -81,15 +79,6 @@ _being_read: set["OpenWatch"] = set()
 def pace() -> float:
     """Return the seconds between two reads of a watch."""
     return min(LONGEST_PACE, max(PACE, len(_being_read) / READS_PER_SECOND))
-
-
-def next_read(now: float) -> float:
-    """Return when to read a watch again that was read at `now`, by the monotonic clock.
-
-    All watches are read at the same moments, so that the process wakes once for all of them.
-    """
-    between = pace()
-    return (math.floor(now / between + EARLY) + 1) * between
 
 
 class OpenWatch:
@@ -174,7 +163,7 @@ class OpenWatch:
                 if complete:
                     self._delivered_until = self._heard
                 # After a full read much data waits already.
-                self._read_at = 0.0 if len(chunk) >= READ_BUFFER else next_read(self._heard)
+                self._read_at = 0.0 if len(chunk) >= READ_BUFFER else self._heard + pace()
         finally:
             _being_read.discard(self)
 

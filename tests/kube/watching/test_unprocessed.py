@@ -13,7 +13,7 @@ from leases.kube import open_watch, reflector
 from leases.kube.backoff import Backoff
 from leases.kube.http_session import READ_BUFFER
 from leases.kube.lease_client import LeaseClient
-from leases.kube.open_watch import LONGEST_PACE, PACE, OpenWatch, Slices, next_read, pace
+from leases.kube.open_watch import LONGEST_PACE, PACE, OpenWatch, Slices, pace
 from leases.kube.reflector import Ahead
 from leases.wire.watch_decoding import Arrived, Connected, ReflectorEvent
 from tests.support.following import LIMIT, each
@@ -71,9 +71,6 @@ async def test_what_comes_after_a_silence_is_read_at_once_and_what_follows_toget
         assert len(await anext(aiter(readings))) == 2
         assert waits[-1]
         assert asked
-        watch = client._watched
-        assert watch is not None
-        assert watch._read_at / pace() == pytest.approx(round(watch._read_at / pace()), abs=1e-6)
 
 
 async def test_lines_in_hand_are_unprocessed_before_the_first_event_of_them_is_told(
@@ -106,14 +103,6 @@ async def test_many_watches_are_read_less_often_as_long_as_they_are_open(
             monkeypatch.setattr(open_watch, "READS_PER_SECOND", 10)
         assert pace() == 0.1
     assert pace() == PACE
-
-
-def test_all_watches_are_read_at_the_same_moments(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(open_watch, "_being_read", set(range(100)))
-    assert pace() == 0.25
-    assert {next_read(10.0 + late) for late in (0.0, 0.01, 0.1, 0.21)} == {10.25}
-    assert next_read(9.99) == 10.25  # its timer was early
-    assert next_read(10.24) == 10.5
 
 
 @pytest.mark.parametrize("busy", ["the others", "the reader"])
