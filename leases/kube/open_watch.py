@@ -129,10 +129,11 @@ class OpenWatch:
         return now - self._delivered_until
 
     @property
-    def has_more(self) -> bool:
+    def should_be_read(self) -> bool:
         """Whether so much has arrived that it should be read at once."""
-        if time.monotonic() < self._read_at:
-            return False
+        return time.monotonic() >= self._read_at and self._has_more()
+
+    def _has_more(self) -> bool:
         return arrived_bytes(self._response) > self._taken or bool(self._arriving.poll(0))
 
     async def readings(self) -> AsyncGenerator[Sequence[WatchEvent], None]:
@@ -152,7 +153,9 @@ class OpenWatch:
             while chunk := await self._next_chunk():
                 self._delivering = True  # before it counts as taken
                 self._taken += len(chunk)
-                self._heard, complete = time.monotonic(), not self._arriving.poll(0)
+                if len(chunk) >= READ_BUFFER:  # TLS gives what it held back in its next turn
+                    await asyncio.sleep(0)
+                self._heard, complete = time.monotonic(), not self._has_more()
                 try:
                     lines = cutter.feed(chunk)
                 except LineLengthError as error:

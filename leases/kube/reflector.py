@@ -119,7 +119,7 @@ class Ahead:
 
     async def _let_read(self, reading: asyncio.Task[None]) -> None:
         """Let the reading go first while there is room: the server cuts whom it waits for."""
-        while self._watch.has_more and not reading.done():
+        while self._watch.should_be_read and not reading.done():
             if self._bytes > MAX_KEPT:
                 return
             await asyncio.sleep(0)

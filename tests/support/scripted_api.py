@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import socket
+import ssl
 import struct
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -62,9 +63,13 @@ class Connection:
 
 
 class ScriptedServer:
-    """Answers each kind of request with its next reply; the last of a script answers for ever."""
+    """Answers each kind of request with its next reply; the last of a script answers for ever.
 
-    def __init__(self) -> None:
+    With a context it speaks TLS.
+    """
+
+    def __init__(self, context: ssl.SSLContext | None = None) -> None:
+        self._context = context
         self.requests: list[Request] = []
         self.scripts: dict[str, deque[Reply]] = {
             "list": deque([listing()]),
@@ -77,7 +82,7 @@ class ScriptedServer:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        return f"http{'s' if self._context else ''}://127.0.0.1:{self.port}"
 
     def script(self, kind: str, *replies: Reply) -> None:
         self.scripts[kind] = deque(replies)
@@ -87,7 +92,7 @@ class ScriptedServer:
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[ScriptedServer]:
-        server = await asyncio.start_server(self._accept, "127.0.0.1", self.port)
+        server = await asyncio.start_server(self._accept, "127.0.0.1", self.port, ssl=self._context)
         self.port = server.sockets[0].getsockname()[1]
         try:
             yield self

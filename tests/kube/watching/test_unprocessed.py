@@ -6,12 +6,17 @@ import asyncio
 import contextlib
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
+from leases.apiserver.http.port import CERTIFICATE, certificate_for, tls_context
 from leases.kube import open_watch, reflector
 from leases.kube.backoff import Backoff
-from leases.kube.http_session import READ_BUFFER
+from leases.kube.cluster_source import parse_source
+from leases.kube.connect import connect
+from leases.kube.http_session import READ_BUFFER, Timeouts, arrived_bytes
 from leases.kube.lease_client import LeaseClient
 from leases.kube.open_watch import LONGEST_PACE, PACE, OpenWatch, Slices, pace
 from leases.kube.reflector import Ahead
@@ -40,6 +45,45 @@ async def test_bytes_stay_unprocessed_until_the_last_event_of_them_is(
                 break
         assert len(unprocessed_seconds) > 2
         assert min(unprocessed_seconds) >= OLD
+
+
+async def test_what_tls_held_back_while_nobody_read_stays_unprocessed(
+    tmp_path: Path, limits: Timeouts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    certificate_for(tmp_path, "127.0.0.1", now=datetime.now(UTC))
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / CERTIFICATE))
+    lines = [modified("a", version=101 + number, holder=LONG) for number in range(MANY)]
+    full = 2 * READ_BUFFER // len(LONG) + 1  # lines; then aiohttp reads no further
+    paused, sent = asyncio.Event(), asyncio.Event()
+
+    async def reply(connection: Connection) -> None:
+        await stream(b"".join(lines[:full]), end="open")(connection)
+        await paused.wait()
+        rest = b"".join(lines[full : full + 50])
+        await connection.send(f"{len(rest):x}\r\n".encode() + rest + b"\r\n")
+        sent.set()
+        await connection.hang()
+
+    async with ScriptedServer(tls_context(tmp_path)).running() as server:
+        server.script("watch", reply)
+        client = await connect(parse_source(f"url:{server.url}"), kubeconfig=None, limits=limits)
+        async with client.open_watch("100", timeout_seconds=60) as watch:
+            async with asyncio.timeout(LIMIT):
+                while arrived_bytes(watch._response) <= 2 * READ_BUFFER:
+                    await asyncio.sleep(0.01)
+                paused.set()
+                await sent.wait()
+            await asyncio.sleep(OLD)
+            assert not watch._arriving.poll(0)  # the kernel holds nothing
+            told, ages = 0, []
+            async for some in watch.lines():
+                told += len(some)
+                ages.append(watch.unprocessed_seconds())
+                if told == full + 50:
+                    break
+        await client.close()
+    assert len(ages) > 1
+    assert min(ages) >= OLD
 
 
 async def test_what_comes_after_a_silence_is_read_at_once_and_what_follows_together(
