@@ -1,7 +1,8 @@
 """Leaseboard in a storm: the largest cluster known, with pages open and every fault switched on.
 
 python3 -m tests.benchmarks.storm [--leases 130000] [--elections 2000] [--rate 13000]
-    [--seconds 120] [--pages 10] [--kill-at S] [--calm] [--drop-mode mid] [--gone-style event]
+    [--seconds 120] [--pages 10] [--kill-at S] [--calm] [--tls] [--drop-mode mid]
+    [--gone-style event]
 
 Starts leasestorm and `manage.py serve --no-demo`, opens pages' sockets that subscribe to rows as a
 browser does, and prints what the serving process used of one core, how late its event loop came
@@ -20,13 +21,16 @@ import sys
 import time
 from argparse import ArgumentParser, Namespace
 from contextlib import ExitStack, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 
+from leases.apiserver.http.port import CERTIFICATE, certificate_for
 from tests.benchmarks.parts.command import main
 from tests.benchmarks.parts.figures import Usage
 from tests.benchmarks.parts.open_pages import Pages
 from tests.benchmarks.parts.storm_load import (
     SETTLE,
+    all_followed,
     all_written,
     ask,
     calm_options,
@@ -52,6 +56,7 @@ def options(parser: ArgumentParser) -> None:
     parser.add_argument("--gone-style", default="event", choices=["event", "http"])
     parser.add_argument("--compact", action="store_true", help="a cut makes older versions 410")
     parser.add_argument("--framing", default="event", choices=["event", "go", "batch"])
+    parser.add_argument("--tls", action="store_true", help="watch it over TLS")
 
 
 def delays(file: Path, since: float, until: float) -> str:
@@ -85,11 +90,16 @@ def print_delays(folder: Path, what: str, run: int, since: float, until: float) 
         print(f"{name} late {what}: {delays(folder / file, since, until)}")
 
 
-def serve(stack: ExitStack, folder: Path, port: int, run: int, pages_port: int) -> Server:
+def serve(
+    stack: ExitStack, folder: Path, port: int, run: int, pages_port: int, tls: Path | None
+) -> Server:
     """A server that measures how late its event loop is."""
     program = ("-m", "tests.benchmarks.parts.loop_delay", str(folder / f"delay-{run}"))
-    cluster = ("--cluster", source(port))
-    server = Server(folder / "data", "--no-demo", *cluster, program=program, port=pages_port)
+    cluster = ("--cluster", source(port, tls))
+    trusted = {} if tls is None else {"SSL_CERT_FILE": str(tls / CERTIFICATE)}
+    server = Server(
+        folder / "data", "--no-demo", *cluster, program=program, port=pages_port, **trusted
+    )
     return interrupted_at_end(stack, server)
 
 
@@ -120,9 +130,12 @@ def follow(server: Server, asked: Namespace, seconds: float, folder: Path, run: 
 
 def measure(asked: Namespace, folder: Path) -> int:
     port, truth, pages_port = free_port(), folder / "truth", free_port()
+    asked.tls = folder if asked.tls else None
+    if asked.tls:
+        certificate_for(folder, "127.0.0.1", now=datetime.now(UTC))
     with ExitStack() as stack:
         control(stack, folder / "delay-control")
-        server = serve(stack, folder, port, 0, pages_port)
+        server = serve(stack, folder, port, 0, pages_port, asked.tls)
         began = time.time()
         time.sleep(IDLE)
         print_delays(folder, "when idle", 0, began, time.time())
@@ -137,14 +150,16 @@ def measure(asked: Namespace, folder: Path) -> int:
             if asked.kill_at:
                 follow(server, asked, asked.kill_at, folder, 0)
                 server.kill()
-                server = serve(stack, folder, port, 1, pages_port)
+                server = serve(stack, folder, port, 1, pages_port, asked.tls)
                 server.wait_synced(seconds=120)
                 print("killed and started again")
             rest = asked.seconds - (asked.kill_at or 0)
             follow(server, asked, rest, folder, int(bool(asked.kill_at)))
+            # What happens while a list is read would be missing: it is not told until its end.
+            wait_for(lambda: all_followed(server), what="the watch", seconds=120, every=LOOK)
             until = time.time() - 1
             time.sleep(SETTLE)
-            made = ask(port, "/storm/stats")
+            made = ask(port, "/storm/stats", asked.tls)
         server.interrupt()
     print(json.dumps({k: made[k] for k in ("eventsMade", "slowWatchersCut", "drops", "gones")}))
     return check_history(folder / "data", truth, until)

@@ -6,6 +6,7 @@ import json
 import math
 import os
 import re
+import ssl
 import subprocess
 import sys
 import urllib.request
@@ -15,6 +16,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from leases.apiserver.http.port import CERTIFICATE, KEY
 from tests.support.processes import ROOT, Server, free_port, get, manage, wait_for
 
 STORM = ROOT / "tests/benchmarks/leasestorm.py"
@@ -32,8 +34,8 @@ def calm_options(
     parser.add_argument("--rate", type=float, default=rate)
     parser.add_argument("--seconds", type=float, default=seconds)
     parser.set_defaults(
-        calm=True, quiet_renewals=False, drop_mode="mid", gone_style="event", compact=False,
-        framing="event",
+        calm=True, tls=None, quiet_renewals=False, drop_mode="mid", gone_style="event",
+        compact=False, framing="event",
     )  # fmt: skip
 
 
@@ -56,40 +58,52 @@ def storm(asked: Namespace, port: int, truth: Path, expire: float = 10) -> Itera
         "--framing", asked.framing, *faults, *([] if asked.quiet_renewals else changes),
         *(["--compact"] if asked.compact else []),
     ]  # fmt: skip
-    with leasestorm(port, truth, *options):
+    with leasestorm(port, truth, *options, tls=asked.tls):
         yield
 
 
 @contextmanager
-def leasestorm(port: int, truth: Path, *options: str) -> Iterator[subprocess.Popen[bytes]]:
-    """A storm with these options; it is asked to quit, so that it writes its log to the end."""
+def leasestorm(
+    port: int, truth: Path, *options: str, tls: Path | None = None
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A storm with these options; it is asked to quit, so that it writes its log to the end.
+
+    It speaks TLS where a folder with a certificate is given.
+    """
     command = [sys.executable, str(STORM), "--port", str(port), "--truth", str(truth), "--quiet"]
+    if tls is not None:
+        command += ["--tls-cert", str(tls / CERTIFICATE), "--tls-key", str(tls / KEY)]
     process = subprocess.Popen([*command, *options], stdout=subprocess.DEVNULL)
     try:
-        wait_for(lambda: stats(port), what="the storm to begin", seconds=60)
+        wait_for(lambda: stats(port, tls), what="the storm to begin", seconds=60)
         yield process
     finally:
         with suppress(OSError):
-            ask(port, "/storm/quit")
+            ask(port, "/storm/quit", tls)
         process.wait(timeout=20)
 
 
-def ask(port: int, path: str) -> dict[str, Any]:
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=5) as answer:
+def ask(port: int, path: str, tls: Path | None = None) -> dict[str, Any]:
+    trusted = None if tls is None else ssl.create_default_context(cafile=tls / CERTIFICATE)
+    with urllib.request.urlopen(f"{_url(port, tls)}{path}", timeout=5, context=trusted) as answer:
         found: dict[str, Any] = json.load(answer)
         return found
 
 
-def stats(port: int) -> dict[str, Any] | None:
+def stats(port: int, tls: Path | None = None) -> dict[str, Any] | None:
     try:
-        return ask(port, "/storm/stats")
+        return ask(port, "/storm/stats", tls)
     except OSError:
         return None
 
 
-def source(port: int) -> str:
+def source(port: int, tls: Path | None = None) -> str:
     """The `--cluster` of a server that watches the storm on this port."""
-    return f"{CLUSTER}=url:http://127.0.0.1:{port}"
+    return f"{CLUSTER}=url:{_url(port, tls)}"
+
+
+def _url(port: int, tls: Path | None) -> str:
+    return f"{'http' if tls is None else 'https'}://127.0.0.1:{port}"
 
 
 def interrupted_at_end(stack: ExitStack, server: Server) -> Server:
@@ -116,9 +130,22 @@ def all_written(server: Server, replace: int = 0) -> bool:
     return waiting(get(f"{server.url}/metrics")[1]) <= replace
 
 
+def all_followed(server: Server) -> bool:
+    """Whether the watch of the one cluster is open and up to date: no list is being read."""
+    metrics = get(f"{server.url}/metrics")[1]
+    connected, behind = (
+        _figure(metrics, f"{one}{{.*}}") for one in ("connected", "seconds_behind")
+    )
+    return connected == 1 and behind < 1
+
+
 def waiting(metrics: str) -> float:
     """How many changes wait for the database; infinite if nothing says so."""
-    found = re.search(r"^leaseboard_history_queue_changes (\S+)", metrics, re.MULTILINE)
+    return _figure(metrics, "history_queue_changes")
+
+
+def _figure(metrics: str, name: str) -> float:
+    found = re.search(rf"^leaseboard_{name} (\S+)", metrics, re.MULTILINE)
     return float(found[1]) if found else math.inf
 
 
