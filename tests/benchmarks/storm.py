@@ -29,8 +29,6 @@ from tests.benchmarks.parts.command import main
 from tests.benchmarks.parts.figures import Usage
 from tests.benchmarks.parts.open_pages import Pages
 from tests.benchmarks.parts.storm_load import (
-    SETTLE,
-    all_followed,
     all_written,
     ask,
     calm_options,
@@ -39,6 +37,7 @@ from tests.benchmarks.parts.storm_load import (
     interrupted_at_end,
     source,
     storm,
+    told_until,
 )
 from tests.support.processes import Server, free_port, wait_for
 
@@ -155,10 +154,7 @@ def measure(asked: Namespace, folder: Path) -> int:
                 print("killed and started again")
             rest = asked.seconds - (asked.kill_at or 0)
             follow(server, asked, rest, folder, int(bool(asked.kill_at)))
-            # What happens while a list is read would be missing: it is not told until its end.
-            wait_for(lambda: all_followed(server), what="the watch", seconds=120, every=LOOK)
-            until = time.time() - 1
-            time.sleep(SETTLE)
+            until = told_until(server)
             made = ask(port, "/storm/stats", asked.tls)
         server.interrupt()
     print(json.dumps({k: made[k] for k in ("eventsMade", "slowWatchersCut", "drops", "gones")}))

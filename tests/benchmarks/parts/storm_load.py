@@ -9,6 +9,7 @@ import re
 import ssl
 import subprocess
 import sys
+import time
 import urllib.request
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
@@ -21,6 +22,9 @@ from tests.support.processes import ROOT, Server, free_port, get, manage, wait_f
 
 STORM = ROOT / "tests/benchmarks/leasestorm.py"
 CLUSTER = "storm"
+QUEUED = "history_queue_changes"
+BREAKS = "watch_breaks_total{.*}"
+MAX_WINDOWS = 10
 SETTLE = 8.0  # seconds at the end: after a cut connection deadlines wait, for 5 s at most
 
 
@@ -127,21 +131,35 @@ def storm_and_server(
 
 def all_written(server: Server, replace: int = 0) -> bool:
     """Whether no change waits for the database, or only the last so many of those that come."""
-    return waiting(get(f"{server.url}/metrics")[1]) <= replace
+    return _read(server, QUEUED) <= replace
 
 
-def all_followed(server: Server) -> bool:
-    """Whether the watch of the one cluster is open and up to date: no list is being read."""
-    metrics = get(f"{server.url}/metrics")[1]
-    connected, behind = (
-        _figure(metrics, f"{one}{{.*}}") for one in ("connected", "seconds_behind")
-    )
-    return connected == 1 and behind < 1
+def told_until(server: Server) -> float:
+    """Wait, and return the moment before which all that the one cluster did must be told.
+
+    What happens while a list is read is told at its end, and after a break deadlines wait: so the
+    watch must be up to date, and then not break for SETTLE seconds.
+    """
+    for _ in range(MAX_WINDOWS):
+        wait_for(lambda: _is_followed(server), what="the watch", seconds=120, every=0.5)
+        until, breaks = time.time() - 1, _read(server, BREAKS)
+        time.sleep(SETTLE)
+        if _read(server, BREAKS) == breaks:
+            return until
+    raise AssertionError(f"the watch is never open for {SETTLE:g} s")
+
+
+def _is_followed(server: Server) -> bool:
+    return _read(server, "connected{.*}") == 1 and _read(server, "seconds_behind{.*}") < 1
+
+
+def _read(server: Server, name: str) -> float:
+    return _figure(get(f"{server.url}/metrics")[1], name)
 
 
 def waiting(metrics: str) -> float:
     """How many changes wait for the database; infinite if nothing says so."""
-    return _figure(metrics, "history_queue_changes")
+    return _figure(metrics, QUEUED)
 
 
 def _figure(metrics: str, name: str) -> float:
