@@ -158,7 +158,7 @@ def measure(asked: Namespace, folder: Path) -> int:
             made = ask(port, "/storm/stats", asked.tls)
         server.interrupt()
     print(json.dumps({k: made[k] for k in ("eventsMade", "slowWatchersCut", "drops", "gones")}))
-    return check_history(folder / "data", truth, until)
+    return check_history(folder / "data", truth, until, tls=bool(asked.tls))
 
 
 if __name__ == "__main__":

@@ -1,13 +1,14 @@
 """Compares what Leaseboard remembers with what a leasestorm did.
 
-python3 -m tests.benchmarks.parts.storm_check TRUTH HISTORY [--until EPOCH]
+python3 -m tests.benchmarks.parts.storm_check TRUTH HISTORY [--until EPOCH] [--settling 10]
 
 TRUTH is the log of `leasestorm.py --truth`, HISTORY the output of `export_history`. Prints what was
 made, found, missing, doubled, different and extra as JSON; exits 1 unless all of the last four are
 none. `--until` is when the watch ended: what happened later is not asked for.
 
 Between a 410 and the list that follows it no event comes. Changes of one Lease in that time
-may be one inferred change, which counts as `merged` if it leads to the same holder.
+may be one inferred change, which counts as `merged` if it leads to the same holder. `--settling`:
+seconds before and after the list in which that may be; as many as the slowest list takes.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from tests.benchmarks.parts.storm_truth import (
     unseen_spans,
 )
 
+SETTLING = 10.0  # seconds
 WRONG = ("missing", "doubled", "different", "extra")
 
 
@@ -65,11 +67,13 @@ class Findings:
         return not any(self.wrong.values())
 
 
-def compare(truth: list[Event], changes: list[Event], *, until: float) -> Findings:
+def compare(
+    truth: list[Event], changes: list[Event], *, until: float, settling: float = SETTLING
+) -> Findings:
     """Everything the storm did before `until`, looked for in the history."""
     findings = Findings()
     history = History(changes)
-    spans = unseen_spans(truth)
+    spans = unseen_spans(truth, settling)
     begin = next(event for event in truth if event["kind"] == "storm.watch")
     for event in truth:
         if event["kind"] not in WORDS or event["kind"] == "resumed":
@@ -205,10 +209,11 @@ def main() -> int:
     parser.add_argument("truth", type=Path)
     parser.add_argument("history", type=Path)
     parser.add_argument("--until", type=float, default=float("inf"))
+    parser.add_argument("--settling", type=float, default=SETTLING)
     asked = parser.parse_args()
     truth = read(asked.truth)
     until = min(asked.until, truth[-1]["t"])
-    findings = compare(truth, read(asked.history), until=until)
+    findings = compare(truth, read(asked.history), until=until, settling=asked.settling)
     print(json.dumps(findings.summary, indent=1))
     return 0 if findings.clean else 1
 

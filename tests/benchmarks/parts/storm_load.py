@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from leases.apiserver.http.port import CERTIFICATE, KEY
+from tests.benchmarks.parts.storm_check import SETTLING
 from tests.support.processes import ROOT, Server, free_port, get, manage, wait_for
 
 STORM = ROOT / "tests/benchmarks/leasestorm.py"
@@ -168,9 +169,16 @@ def _figure(metrics: str, name: str) -> float:
 
 
 def check_history(
-    data: Path, truth: Path, until: float, *, cluster: str = CLUSTER, **extra: str
+    data: Path,
+    truth: Path,
+    until: float,
+    *,
+    cluster: str = CLUSTER,
+    tls: bool = False,
+    **extra: str,
 ) -> int:
-    """Compare the exported history with the storm's log; 1 if they differ.
+    """Compare the exported history with the storm's log; 1 if they differ. Over TLS lists take
+    twice as long.
 
     STORM_KEEP names a folder that keeps both, and the server's log.
     """
@@ -184,6 +192,6 @@ def check_history(
             (Path(kept) / file.name).write_bytes(file.read_bytes())
     return subprocess.call(
         [sys.executable, "-m", "tests.benchmarks.parts.storm_check", str(truth), str(history),
-         "--until", str(until)],
+         "--until", str(until), "--settling", str(SETTLING * (1 + tls))],
         cwd=ROOT,
     )  # fmt: skip

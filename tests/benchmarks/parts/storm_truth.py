@@ -10,7 +10,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-SETTLING = 10.0  # seconds about a list in which what it shows may be observed
 TOLERANCE = 1.0  # seconds between lastRenew + duration and the `at` of `expired`
 WORDS = {
     "transition": {"taken_over", "replaced"},
@@ -52,8 +51,8 @@ class UnseenSpan:
         return change["inferred"] and seen and self.since < version <= self.until
 
 
-def unseen_spans(truth: list[Event]) -> list[UnseenSpan]:
-    """The times from which the API showed nothing but a list."""
+def unseen_spans(truth: list[Event], settling: float) -> list[UnseenSpan]:
+    """The times from which the API showed nothing but a list, and `settling` seconds about each."""
     spans: list[UnseenSpan] = []
     since: int | None = None
     written: list[tuple[int, float]] = [(0, 0.0)]
@@ -67,7 +66,8 @@ def unseen_spans(truth: list[Event]) -> list[UnseenSpan]:
             began = max(at for version, at in written if version <= since)
             until = int(event["rv"])
             last = {e["key"]: e["to"] for e in changes if since < int(e["rv"]) <= until}
-            spans.append(UnseenSpan(since, until, began - SETTLING, event["t"] + SETTLING, last))
+            ended = event["t"] + settling
+            spans.append(UnseenSpan(since, until, began - settling, ended, last))
             since = None
     return spans
 
