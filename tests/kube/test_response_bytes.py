@@ -1,13 +1,21 @@
-"""aiohttp's parts that are not documented: a version that has others fails here."""
+"""Parts of libraries that are not documented: a version that has others fails here."""
 
 from __future__ import annotations
 
 import asyncio
 import socket
+import ssl
+from datetime import UTC, datetime
+from pathlib import Path
 
 import aiohttp
+import pytest
 
-from leases.kube.http_session import arrived_bytes, socket_of
+from leases.apiserver.http.port import CERTIFICATE, certificate_for, tls_context
+from leases.kube.cluster_source import parse_source
+from leases.kube.connect import connect
+from leases.kube.http_session import Timeouts, arrived_bytes, socket_of
+from tests.support.scripted_api import ScriptedServer
 
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n"
 
@@ -46,3 +54,22 @@ async def test_bytes_that_nobody_has_read_have_arrived_and_the_socket_is_known()
             await asyncio.sleep(0)
         assert await response.content.readany() == b"1234567890"
         assert arrived_bytes(response) == 10
+
+
+async def test_over_tls_no_read_asks_for_more_room_than_a_record_takes(
+    tmp_path: Path, limits: Timeouts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    certificate_for(tmp_path, "127.0.0.1", now=datetime.now(UTC))
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / CERTIFICATE))
+    asked, read = [], ssl.SSLObject.read
+
+    def noted(one: ssl.SSLObject, length: int = 1024, buffer: bytearray | None = None) -> bytes:
+        asked.append(length)
+        return read(one, length, buffer)
+
+    monkeypatch.setattr(ssl.SSLObject, "read", noted)
+    async with ScriptedServer(tls_context(tmp_path)).running() as server:
+        client = await connect(parse_source(f"url:{server.url}"), kubeconfig=None, limits=limits)
+        assert await client.newest_version() == "200"
+        await client.close()
+    assert set(asked) == {16 * 1024}
