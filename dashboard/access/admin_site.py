@@ -13,14 +13,14 @@ from django.shortcuts import redirect
 
 from dashboard.access.accounts import keep_own_pages
 from dashboard.access.roles import PEOPLE
-from dashboard.access.security_log import SecurityEvent, full_address, record
+from dashboard.access.security_log import SecurityEvent, record_by
 
 
 class RecordedChanges:
     """Beside a ModelAdmin, which calls these after each change."""
 
     def log_addition(self, request: HttpRequest, obj: User | Group, message: Any) -> Any:
-        note(request, SecurityEvent.ROLE_CHANGED, f"{obj}: added{_roles(obj)}")
+        record_by(request, SecurityEvent.ROLE_CHANGED, f"{obj}: added{_roles(obj)}")
         return super().log_addition(request, obj, message)  # type: ignore[misc]
 
     def log_change(self, request: HttpRequest, obj: User | Group, message: Any) -> Any:
@@ -31,19 +31,14 @@ class RecordedChanges:
         elif "Active" in fields and not getattr(obj, "is_active", True):
             event = SecurityEvent.DEACTIVATED
         if fields:
-            note(request, event, f"{obj}: changed {', '.join(fields)}{_roles(obj)}")
+            record_by(request, event, f"{obj}: changed {', '.join(fields)}{_roles(obj)}")
         return super().log_change(request, obj, message)  # type: ignore[misc]
 
     def log_deletions(self, request: HttpRequest, queryset: Iterable[User | Group]) -> Any:
         gone = list(queryset)
         for one in gone:
-            note(request, SecurityEvent.ROLE_CHANGED, f"{one}: deleted")
+            record_by(request, SecurityEvent.ROLE_CHANGED, f"{one}: deleted")
         return super().log_deletions(request, queryset)  # type: ignore[misc]
-
-
-def note(request: HttpRequest, event: SecurityEvent, about: str) -> None:
-    address = full_address(request.META.get("REMOTE_ADDR"))
-    record(event, who=request.user.get_username(), address=address, about=about)
 
 
 def _roles(changed: User | Group) -> str:
@@ -72,7 +67,7 @@ class BoardAdminSite(AdminSite):
     ) -> Any:
         answer = keep_own_pages(super().password_change, request, extra_context)
         if answer.status_code == HTTPStatus.FOUND:
-            note(request, SecurityEvent.PASSWORD_CHANGED, f"{request.user}: by themselves")
+            record_by(request, SecurityEvent.PASSWORD_CHANGED, f"{request.user}: by themselves")
         return answer
 
     def login(

@@ -114,10 +114,6 @@ def number(query: QueryDict, name: str, largest: int, default: int = 1) -> int:
     return int(value)
 
 
-def page_number(query: QueryDict) -> int:
-    return number(query, "page", default=1, largest=MAX_PAGE_NUMBER)
-
-
 def one_of(query: QueryDict, name: str, choices: tuple[str, ...], usual: str = "") -> str:
     """The value of a parameter; its default is `usual`, else the first choice."""
     value = query.get(name) or usual or choices[0]

@@ -47,18 +47,7 @@ class CreateLeaseForm(LeaseForm):
         "annotations": "metadata.annotations",
     }
     wide = frozenset({"holder_identity", "reason"})
-    field_of_cause = {
-        "metadata.namespace": "namespace",
-        "metadata.name": "name",
-        "metadata.labels": "labels",
-        "metadata.annotations": "annotations",
-        "spec.holderIdentity": "holder_identity",
-        "spec.leaseDurationSeconds": "duration_seconds",
-        "spec.leaseTransitions": "transitions",
-        "spec.strategy": "strategy",
-        "spec.strategy.strategy": "strategy",  # the API server names it so
-        "spec.preferredHolder": "preferred_holder",
-    }
+    field_of_cause = {api if "." in api else f"spec.{api}": name for name, api in api_names.items()}
 
     namespace = forms.CharField(
         label="Namespace",
@@ -110,18 +99,7 @@ class CreateLeaseForm(LeaseForm):
         widget=Area(mono=True, rows=2, placeholder="key=value, one on each line"),
     )
 
-    field_order = [
-        "namespace",
-        "name",
-        "holder_identity",
-        "duration_seconds",
-        "transitions",
-        "strategy",
-        "preferred_holder",
-        "labels",
-        "annotations",
-        "reason",
-    ]
+    field_order = [*api_names, "reason"]
 
     def clean_namespace(self) -> str:
         return _checked(self.cleaned_data["namespace"], label_name_errors, signs="digits and “-”")

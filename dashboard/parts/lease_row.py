@@ -28,14 +28,13 @@ RING = 188.5  # circumference of the ring, r = 30
 
 
 class Freshness(msgspec.Struct, frozen=True):
-    """`observed` is epoch seconds, `duration` and `late_after` are seconds; `left` and `tick`
+    """`observed` is epoch seconds, `duration` is seconds; `left` and `tick`
     (where late begins) are percent. `age` is that of the last renewal; `duration` counts from an
     edit of it that came `edited` seconds later. It is None for a Lease that cannot run out.
     """
 
     observed: float
     duration: float | None
-    late_after: float | None
     edited: float  # seconds after the last renewal
     age: str
     left: float
@@ -62,7 +61,6 @@ def freshness(tracked: Tracked, now: datetime) -> Freshness | None:
     return Freshness(
         observed=observed or 0.0,
         duration=duration,
-        late_after=late,
         edited=(edited := (tracked.observed_at - tracked.renewed_at).total_seconds()),
         age=age(elapsed + edited),
         left=round(left * 100, 1),

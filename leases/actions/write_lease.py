@@ -53,16 +53,6 @@ class DryRun(msgspec.Struct, frozen=True, kw_only=True):
     not_taken: tuple[edit.Kept, ...]
 
 
-def same_term(seen: str) -> Guard:
-    """A guard that refuses any other term."""
-
-    def guard(_: dict[str, Any], current: Lease) -> None:
-        if edit.term_of(current) != seen:
-            raise Refused
-
-    return guard
-
-
 async def dry_run(
     client: LeaseClient, key: ObjectName, write: edit.LeaseWrite, *, guard: Guard, now: datetime
 ) -> DryRun:

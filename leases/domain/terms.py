@@ -65,7 +65,6 @@ class Term(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     # The start lies between this and `observed_at`.
     inferred_since: datetime | None = None
     observed_at: datetime  # when we learned of its start
-    ended_inferred: bool = False
     previous: str | None = None  # who held it before, also if the Lease was deleted in between
 
     @property
@@ -231,7 +230,6 @@ class _Folding:
                 self._term,
                 until=at,
                 ended=ended or _ENDED_BY[change.change],
-                ended_inferred=change.inferred,
                 missed=self._term.missed + unseen,
             )
             self._terms.append(term)
@@ -252,12 +250,7 @@ class _Folding:
 
     def _expired_term(self) -> Term:
         assert self._term is not None and self._gap is not None  # noqa: S101, PT018
-        return replace(
-            self._term,
-            until=self._gap.since,
-            ended=ChangeType.EXPIRED,
-            ended_inferred=self._gap.inferred,
-        )
+        return replace(self._term, until=self._gap.since, ended=ChangeType.EXPIRED)
 
     def _vacate(self, change: Change, at: datetime, *, holder: str | None) -> None:
         """Start a gap, or continue the open one."""

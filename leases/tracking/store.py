@@ -175,7 +175,7 @@ class Store:
         step, first = self._ledger.step(), self.heard_at is None
         self._listing.take(page, at, step)
         self.seq += 1
-        return step.update(self.cluster, self.seq, at, partial=True, first=first)
+        return step.update(self.cluster, self.seq, at, first=first)
 
     def replace(self, listed: Listed, at: datetime) -> Update:
         """Apply the last page of a list, and remove the Leases that no page contained."""

@@ -111,7 +111,6 @@ class Step:
         now: datetime,
         *,
         listed: bool = False,
-        partial: bool = False,
         first: bool = False,
     ) -> Update:
         return Update(
@@ -126,6 +125,5 @@ class Step:
             removed=tuple(self.removed),
             skipped=tuple(self.skipped),
             listed=listed,
-            partial=partial,
             first=first,
         )

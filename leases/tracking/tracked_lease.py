@@ -261,8 +261,7 @@ class Update(msgspec.Struct, frozen=True, kw_only=True):
     skipped: tuple[Skipped, ...] = ()
     connection: Connection | None = None  # set if it changed
     missed: MissedTime | None = None  # a time in which nobody watched has ended, or is known better
-    listed: bool = False  # a list is complete: readers reload instead of following
-    partial: bool = False  # a page of a list; `listed` comes with the last page
+    listed: bool = False  # the last page of a list: readers reload instead of following
     first: bool = False  # of the first list of a cluster, which nobody watched before
 
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import msgspec
 import pytest
 from django.contrib.auth.models import User
 
 from leases.actions.audit import AlreadySent, Intent
-from leases.actions.write_lease import Moved, dry_run, same_term, write_lease
+from leases.actions.write_lease import Guard, Moved, Refused, dry_run, write_lease
 from leases.apiserver.serving import LeaseApiServer
 from leases.domain.edit import FieldEdit, HandOver, Kept, Release, term_of
-from leases.domain.lease import ObjectName
+from leases.domain.lease import Lease, ObjectName
 from leases.kube.cluster_source import parse_source
 from leases.kube.connect import connect
 from leases.models import Edit as AuditRow
@@ -54,6 +55,16 @@ async def intent():
 
 
 DURATION = FieldEdit(spec={"leaseDurationSeconds": 30})
+
+
+def same_term(seen: str) -> Guard:
+    """A guard that refuses any other term."""
+
+    def guard(_: dict[str, Any], current: Lease) -> None:
+        if term_of(current) != seen:
+            raise Refused
+
+    return guard
 
 
 def clock():

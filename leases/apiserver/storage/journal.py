@@ -15,7 +15,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
@@ -23,8 +23,6 @@ from leases.apiserver.codec.go_json import decode_stored, dumps
 from leases.apiserver.errors import Failed
 from leases.wire.microtime import format_time
 from leases.wire.status import ApiError
-
-EventType = Literal["ADDED", "MODIFIED", "DELETED"]
 
 
 class Version(msgspec.Struct, frozen=True, gc=False):

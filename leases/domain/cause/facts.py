@@ -310,11 +310,6 @@ def node_of_events(events: Iterable[EventFact]) -> str:
     return ""
 
 
-def key_of_pod(facts: Iterable[PodFact], fallback: ObjectName) -> ObjectName:
-    """Return the Pod's name with the namespace where it was found."""
-    return next((one.key for one in facts if not one.gone), fallback)
-
-
 def _room(known: dict[K, list[V]], key: K) -> list[V]:
     """Return the list of one object; the object that is longest known makes room."""
     found = known.get(key)

@@ -198,9 +198,8 @@ def test_inferred_starts_and_ends_carry_their_windows():
         ]
     )
     first, second = life.terms
-    assert (first.inferred, first.ended, first.ended_inferred) == (True, ChangeType.EXPIRED, True)
+    assert (first.inferred, first.ended) == (True, ChangeType.EXPIRED)
     assert (second.inferred_since, second.observed_at) == (after(20), after(30))
-    assert second.ended_inferred is False
     assert life.generations[0].born is False
 
 
