@@ -105,8 +105,9 @@ MAX_INTERIM = 20  # answers of 100 to 199 before the one that counts
 MAX_ERROR_BODY = 1024 * 1024  # bytes; more of it tells nothing
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 READ_BUFFER = 256 * 1024  # bytes; one read of a body returns at most twice this
-# Python gets so much room from the system for each TLS record. That has 16 KiB at most, and an API
-# server sends one for each event: with asyncio's 256 KiB an event cost 16 us more.
+# asyncio gets 256 KiB of room for each read, which malloc asks the system for: that takes 20 us. A
+# TLS record has 16 KiB at most, and an API server sends one for each event.
+RECEIVED = 64 * 1024  # bytes
 sslproto.SSLProtocol.max_size = 16 * 1024
 # The settings of a session. If only the token changes, connections may stay open.
 _TRANSPORT = ("host", "verify_ssl", "proxy", "tls_server_name")
@@ -322,10 +323,13 @@ class _Resolver(aiohttp.abc.AbstractResolver):
 
 
 class _Response(aiohttp.ClientResponse):
-    """Ends a connection that floods answers of 100 to 199: aiohttp reads them without a limit."""
+    """Receives little at once, and ends a connection that floods answers of 100 to 199: aiohttp
+    reads them without a limit.
+    """
 
     async def start(self, connection: Any) -> aiohttp.ClientResponse:
         protocol, left = connection.protocol, MAX_INTERIM
+        protocol.transport.max_size = RECEIVED
         read = protocol.read
 
         async def counted() -> Any:

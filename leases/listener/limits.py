@@ -28,7 +28,7 @@ class Limits:
     waiting: int  # connections without a request in progress; the oldest are closed first
     sockets: int  # WebSockets
     pipelined: int  # requests on one connection before the first answer
-    read_bytes: int = 256 * KIB  # per read
+    read_bytes: int = 64 * KIB  # per read: room for more comes from the system each time
     # An incomplete request of more than `large_bytes` is large. If there are more than `large`, the
     # oldest is closed, so that incomplete requests cannot fill the memory.
     large_bytes: int = 16 * KIB

@@ -11,10 +11,12 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from dashboard.serving.runtime import MALLOC_OPTIONS
 from leases.apiserver.http.port import CERTIFICATE, certificate_for, tls_context
 from leases.kube.cluster_source import parse_source
 from leases.kube.connect import connect
-from leases.kube.http_session import Timeouts, arrived_bytes, socket_of
+from leases.kube.http_session import RECEIVED, Timeouts, arrived_bytes, socket_of
+from leases.kube.lease_client import LeaseClient
 from tests.support.scripted_api import ScriptedServer
 
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n"
@@ -73,3 +75,13 @@ async def test_over_tls_no_read_asks_for_more_room_than_a_record_takes(
         assert await client.newest_version() == "200"
         await client.close()
     assert set(asked) == {16 * 1024}
+
+
+async def test_no_read_of_a_watch_asks_for_more_room_than_malloc_has_at_hand(
+    cluster: ScriptedServer, client: LeaseClient
+) -> None:
+    async with client.open_watch("100", timeout_seconds=60) as watch:
+        transport = watch._response.connection.transport
+        assert type(transport).max_size > RECEIVED  # asyncio's own; it reads as much as this says
+        assert transport.max_size == RECEIVED
+        assert MALLOC_OPTIONS["M_MMAP_THRESHOLD"][1] > RECEIVED
