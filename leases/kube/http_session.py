@@ -99,6 +99,13 @@ def socket_of(response: aiohttp.ClientResponse) -> socket.socket | None:
     return transport.get_extra_info("socket") if transport else None
 
 
+def receive_at_once(response: aiohttp.ClientResponse, size: int) -> None:
+    """Let one read of the socket return at most so many bytes; over TLS that has its own size."""
+    transport: Any = response.connection.transport if response.connection else None
+    if transport is not None:
+        transport.max_size = size
+
+
 USER_AGENT = "leaseboard/0.1"  # the part before the slash is also our field manager
 MAX_BODY = 32 * 1024 * 1024  # bytes; a page of a list is 500 Leases
 MAX_INTERIM = 20  # answers of 100 to 199 before the one that counts
@@ -329,7 +336,6 @@ class _Response(aiohttp.ClientResponse):
 
     async def start(self, connection: Any) -> aiohttp.ClientResponse:
         protocol, left = connection.protocol, MAX_INTERIM
-        protocol.transport.max_size = RECEIVED
         read = protocol.read
 
         async def counted() -> Any:
@@ -342,9 +348,11 @@ class _Response(aiohttp.ClientResponse):
 
         protocol.read = counted
         try:
-            return await super().start(connection)
+            started = await super().start(connection)
         finally:
             del protocol.read
+        receive_at_once(started, RECEIVED)
+        return started
 
 
 class _Rest(rest.RESTClientObject):

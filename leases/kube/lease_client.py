@@ -72,6 +72,15 @@ class LeaseClient:
         """Return how many seconds received data of the newest watch may have waited."""
         return 0.0 if self._watched is None else self._watched.unprocessed_seconds()
 
+    def silent_seconds(self) -> float:
+        """Return for how many seconds the newest watch has not shown that the cluster is alive."""
+        return 0.0 if self._watched is None else self._watched.silent_seconds()
+
+    def look(self) -> None:
+        """Ask a silent cluster now whether it is alive."""
+        if self._watched is not None:
+            self._watched.look()
+
     @property
     def host(self) -> str:
         """The base URL of the cluster's API."""

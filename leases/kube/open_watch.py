@@ -14,9 +14,11 @@ import msgspec
 from leases.domain.lease import number_of
 from leases.kube.http_session import (
     READ_BUFFER,
+    RECEIVED,
     Session,
     Timeouts,
     arrived_bytes,
+    receive_at_once,
     socket_of,
     unreachable,
 )
@@ -109,7 +111,8 @@ class OpenWatch:
         self._read = Reader(known).read
         self._version = since
         self._lasts = lasts
-        self._heard = self._delivered_until = time.monotonic()
+        self._heard = self._alive = self._delivered_until = time.monotonic()
+        self._wait: asyncio.Timeout | None = None  # for data
         self._taken = 0  # bytes
         self._read_at = 0.0  # not sooner, by the monotonic clock
         self._delivering = False
@@ -127,6 +130,15 @@ class OpenWatch:
         if not waits:
             self._delivered_until = now
         return now - self._delivered_until
+
+    def silent_seconds(self) -> float:
+        """Return for how many seconds neither data nor an answer has come."""
+        return time.monotonic() - max(self._heard, self._alive)
+
+    def look(self) -> None:
+        """Ask the cluster now whether it is alive, unless that was asked already."""
+        if self._wait is not None:
+            self._wait.reschedule(asyncio.get_running_loop().time())
 
     @property
     def should_be_read(self) -> bool:
@@ -147,7 +159,7 @@ class OpenWatch:
 
     async def lines(self) -> AsyncGenerator[list[bytes], None]:
         """Yield the complete lines of each read. Raises ApiError."""
-        cutter = LineCutter()
+        cutter, received = LineCutter(), RECEIVED
         _being_read.add(self)
         try:
             while chunk := await self._next_chunk():
@@ -165,6 +177,9 @@ class OpenWatch:
                 self._delivering = False  # they are followed, or kept and counted there
                 if complete:
                     self._delivered_until = self._heard
+                if (size := READ_BUFFER if len(chunk) >= RECEIVED else RECEIVED) != received:
+                    received = size
+                    receive_at_once(self._response, size)
                 # After a full read much data waits already.
                 self._read_at = 0.0 if len(chunk) >= READ_BUFFER else self._heard + pace()
         finally:
@@ -206,13 +221,16 @@ class OpenWatch:
                 await self._pace()
             while not (chunk := self._content.read_nowait()):
                 try:
-                    async with asyncio.timeout(limits.idle if self._idle() else limits.quiet):
+                    quiet = limits.idle if self._idle() else limits.quiet
+                    async with asyncio.timeout(quiet) as self._wait:
                         chunk = await self._content.readany()
                         break
                 except TimeoutError:
+                    self._wait = None
                     if await self._is_over():
                         return b""
                 finally:
+                    self._wait = None
                     self.slices.begin()
         except (aiohttp.ClientError, OSError) as error:
             raise unreachable(self._session.host, error) from error
@@ -231,20 +249,23 @@ class OpenWatch:
 
     async def _is_over(self) -> bool:
         """Whether to reopen a silent watch. Raises if the cluster does not answer."""
-        silent = time.monotonic() - self._heard
+        asked = time.monotonic()
+        silent = asked - self._heard
         if silent > self._lasts + self._limits.slack:
             raise unreachable(self._session.host, TimeoutError(), within=round(silent))
         received = arrived_bytes(self._response)
         try:
             newest = await self._newest()
         except TooManyRequests:
-            return False  # too busy to answer, but alive
+            self._alive = asked  # too busy to answer
+            return False
         except Unreachable:
             # The answer may be slow while the watch works.
             if arrived_bytes(self._response) > received:
                 return False
             raise
         check_not_past(newest, self._version)
+        self._alive = asked
         return silent > self._limits.bookmark and number_of(newest) > number_of(self._version)
 
 

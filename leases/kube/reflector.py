@@ -198,7 +198,8 @@ async def reflect(
                 readings = await stack.enter_async_context(reflection.watch())
                 if not reflection.connected:
                     reflection.connect()
-                    yield Connected(reflection.unprocessed_seconds)
+                    unprocessed = reflection.unprocessed_seconds
+                    yield Connected(unprocessed, client.silent_seconds, client.look)
                 async for events in readings:
                     reflection.version = events[-1].resource_version
                     backoff.reset()

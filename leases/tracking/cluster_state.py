@@ -28,7 +28,7 @@ from leases.domain.lease import Lease, ObjectName, number_of
 from leases.domain.phase import EMPTY, Phase, next_turn
 from leases.domain.steady_clock import Jump, moved, plus
 from leases.domain.watched_times import Connection
-from leases.tracking.deadlines import UNKNOWN, BlindTimes, Deadlines, outlook
+from leases.tracking.deadlines import UNKNOWN, BlindTimes, Deadlines, outlook, ran_out_between
 from leases.tracking.kind_overrides import DeletedKinds, Kinds, Marks, Overrides
 from leases.tracking.lease_index import LeaseIndex, Row, version_after
 from leases.tracking.observation import (
@@ -44,29 +44,6 @@ from leases.tracking.skipped_writes import Skipping, failed_on
 from leases.tracking.store_step import Step
 from leases.tracking.tracked_lease import NotUnderstood, Tracked, compact
 from leases.wire.watch_decoding import Applied, Listed, ListPage, managers_of_event
-
-
-class CheckpointRotation:
-    """Visits the Leases of one cluster in name order, again and again."""
-
-    def __init__(self, rows: LeaseIndex) -> None:
-        self._rows = rows
-        self._last: ObjectName | None = None
-        self._began = self._before = datetime.fromtimestamp(0, UTC)
-
-    def clock_jumped(self, jump: Jump) -> None:
-        """Move the times that are compared with observations, which moved as well."""
-        self._before, self._began = moved(self._before, jump.by), moved(self._began, jump.by)
-
-    def next(self, most: int, now: datetime) -> list[ObjectName]:
-        """Return those of the next `most` Leases that were renewed since the last round began."""
-        rows = self._rows.after(self._last, most)
-        renewed = [row.key for row in rows if row.tracked.observed_at >= self._before]
-        if len(rows) == most:
-            self._last = rows[-1].key
-        else:
-            self._last, self._before, self._began = None, self._began, now
-        return renewed
 
 
 def abandonment(known: Tracked, threshold: timedelta) -> datetime | None:
@@ -385,15 +362,24 @@ class ClusterState:
         at = min(max(born, since), seen.now) if born and since else seen.now
         self.vanish(row, row.tracked.lease, seen, at, step)
 
-    def turn_due(self, now: datetime, *, by: datetime, step: Step) -> None:
-        """Change the phases that are due at `by`, up to MAX_LOOKED_AT units of work."""
-        work = 0
+    def turn_due(
+        self, now: datetime, *, by: datetime, step: Step, alive: datetime | None = None
+    ) -> bool:
+        """Change the phases that are due at `by`, up to MAX_LOOKED_AT units of work.
+
+        Returns whether a Lease ran out after `alive`, until when the cluster was surely alive:
+        that is judged another time.
+        """
+        work, unsure = 0, []
         for row in self.deadlines.due(by):
             turn_delay = row.outlook.turn_delay
             known, count = row.tracked, len(step.clues)
             try:
                 if turn_delay is not None and (soonest := plus(known.observed_at, turn_delay)) > by:
                     self.deadlines.arm(row, soonest)
+                    work += 1
+                elif alive is not None and ran_out_between(known, alive, by):
+                    unsure.append(row)
                     work += 1
                 else:
                     work += A_TURN if self.turn(row, now, by=by, step=step) else 1
@@ -403,7 +389,10 @@ class ClusterState:
                 self.skipping.skip_row(row, error, now, step)
                 work += A_TURN
             if work >= MAX_LOOKED_AT:
-                return
+                break
+        for row in unsure:
+            self.deadlines.arm(row, row.tracked.runs_out_at)
+        return bool(unsure)
 
     def clock_jumped(self, jump: Jump) -> None:
         """Move every stored time, so that each Lease has as much time left as before."""

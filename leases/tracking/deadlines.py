@@ -202,6 +202,7 @@ OLD = 0.5  # seconds; an older event is late, or its writer's clock is wrong
 LONG_GRACE = timedelta(seconds=5)  # to distinguish the two
 NEARER = 0.05  # seconds by which a read must be newer than all before it
 SAMPLE = 9  # events per read whose age is measured
+SILENT = 1.0  # seconds; a shorter silence is normal
 STALL = timedelta(seconds=2)  # without a check for this long, the process stood still
 
 
@@ -213,20 +214,30 @@ class DeadlineGate:
         self.catching_up = False
         self._least_age = inf
         self._ask: Callable[[], float] = float
+        self._silent: Callable[[], float] = float
+        self.look: Callable[[], object] = bool  # asks the cluster whether it is alive
         self._unprocessed = timedelta(0)
 
     def lost(self) -> None:
         """The watch is not live: what it did not read is no data of ours any more."""
-        self.since, self._ask = None, float
+        self.since, self._ask, self._silent, self.look = None, float, float, bool
 
     def clock_jumped(self, jump: Jump) -> None:
         """Move the time, and measure the age of events anew."""
         self.since = moved(self.since, jump.by)
         self._least_age = inf
 
-    def connected(self, now: datetime, unprocessed: Callable[[], float]) -> None:
-        """The watch is live. `unprocessed` returns how many seconds received data has waited."""
-        self._ask = unprocessed
+    def connected(
+        self,
+        now: datetime,
+        unprocessed: Callable[[], float],
+        silent: Callable[[], float] = float,
+        look: Callable[[], object] = bool,
+    ) -> None:
+        """The watch is live. `unprocessed` returns how many seconds received data has waited,
+        `silent` for how long nothing has shown that the cluster is alive, which `look` asks it.
+        """
+        self._ask, self._silent, self.look = unprocessed, silent, look
         self.resumed(now)
 
     def resumed(self, now: datetime) -> None:
@@ -274,12 +285,25 @@ class DeadlineGate:
         known = now - self._unprocessed
         return known if self.since is not None and known >= self.since else None
 
+    def alive_until(self, now: datetime) -> datetime:
+        """Return until when the cluster was surely alive: what ran out later, it may have renewed
+        without our hearing of it.
+        """
+        silent = self._silent()
+        return now if silent < SILENT else now - timedelta(seconds=silent)
+
 
 def claimed_at(event: WatchEvent) -> datetime | None:
     """When the writer of this event says that it renewed."""
     if type(event) is Renewed:
         return event.renew_time
     return event.lease.spec.renew_time if type(event) is Applied else None
+
+
+def ran_out_between(known: Tracked, since: datetime, until: datetime) -> bool:
+    """Whether it is not told yet that it ran out after `since` and by `until`."""
+    runs_out = known.runs_out_at if known.phase in (Phase.HELD, Phase.LATE) else None
+    return runs_out is not None and since < runs_out <= until
 
 
 class TimerErrors:

@@ -7,7 +7,7 @@ import time
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import UTC, datetime
 from operator import attrgetter
 from typing import TypeVar
 
@@ -15,6 +15,7 @@ from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName, is_number, number_of
 from leases.domain.phase import Phase
 from leases.domain.split_dict import SplitDict
+from leases.domain.steady_clock import Jump, moved
 from leases.tracking.deadlines import UNKNOWN, Alarm, RenewalOutlook
 from leases.tracking.tracked_lease import Tracked
 
@@ -235,3 +236,26 @@ def _place(state: Tracked) -> tuple[Kind, Phase, bool]:
 def version_after(resource_version: str, last: int) -> int:
     """Parse a resourceVersion, which grows over the whole server; treat any other text as new."""
     return number_of(resource_version) if is_number(resource_version) else last + 1
+
+
+class CheckpointRotation:
+    """Visits the Leases of one cluster in name order, again and again."""
+
+    def __init__(self, rows: LeaseIndex) -> None:
+        self._rows = rows
+        self._last: ObjectName | None = None
+        self._began = self._before = datetime.fromtimestamp(0, UTC)
+
+    def clock_jumped(self, jump: Jump) -> None:
+        """Move the times that are compared with observations, which moved as well."""
+        self._before, self._began = moved(self._before, jump.by), moved(self._began, jump.by)
+
+    def next(self, most: int, now: datetime) -> list[ObjectName]:
+        """Return those of the next `most` Leases that were renewed since the last round began."""
+        rows = self._rows.after(self._last, most)
+        renewed = [row.key for row in rows if row.tracked.observed_at >= self._before]
+        if len(rows) == most:
+            self._last = rows[-1].key
+        else:
+            self._last, self._before, self._began = None, self._began, now
+        return renewed

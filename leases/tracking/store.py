@@ -15,14 +15,9 @@ from leases.domain.lease import ObjectName, number_of
 from leases.domain.phase import Phase
 from leases.domain.steady_clock import Jump
 from leases.domain.watched_times import Connection, ConnectionState
-from leases.tracking.cluster_state import (
-    CheckpointRotation,
-    ClusterState,
-    ListComparison,
-    moved_connection,
-)
+from leases.tracking.cluster_state import ClusterState, ListComparison, moved_connection
 from leases.tracking.kind_overrides import NO_MARKS, Kinds, Marks, renewed_alone
-from leases.tracking.lease_index import Row, version_after
+from leases.tracking.lease_index import CheckpointRotation, Row, version_after
 from leases.tracking.skipped_writes import failed_on
 from leases.tracking.store_step import Step
 from leases.tracking.tracked_lease import Tracked, Update
@@ -58,6 +53,7 @@ class Store:
         self._absent_at = 0  # a name without a row did not exist at this version
         self._listing = ListComparison(self._ledger)
         self.synced = False  # a list has been completed since the start
+        self.unsure = False  # a Lease ran out in a silence: told once the cluster was asked
         self.snapshot, self.select = self._rows.snapshot, self._rows.select
         self.in_any_order = self._rows.in_any_order
         self.size = self._rows.__len__
@@ -219,10 +215,15 @@ class Store:
                 self._ledger.hold_again(row, step)
         return self._update(step, now)
 
-    def turn(self, now: datetime, *, by: datetime | None = None) -> Update | None:
-        """Change the phases that are due, at `by` if that is earlier. Emits `expired`."""
+    def turn(
+        self, now: datetime, *, by: datetime | None = None, alive: datetime | None = None
+    ) -> Update | None:
+        """Change the phases that are due, at `by` if that is earlier. Emits `expired`.
+
+        `alive`: until when the cluster was surely alive. What ran out later makes it `unsure`.
+        """
         step = self._ledger.step()
-        self._ledger.turn_due(now, by=by or now, step=step)
+        self.unsure = self._ledger.turn_due(now, by=by or now, step=step, alive=alive)
         return self._update(step, now)
 
     def _read(self, event: WatchEvent, at: datetime, step: Step) -> None:

@@ -308,9 +308,12 @@ class Tracker:
                 self._gate.catching_up = False
                 self._store.caught_up()
                 self._emit_missed(self._missed.caught_up(now, self.resource_version), now)
-            self._deliver(self._store.turn(now, by=until))
+            alive = self._gate.alive_until(now)
+            self._deliver(self._store.turn(now, by=until, alive=alive))
             due = self._store.next_deadline()
-            if due is not None and due <= until:
+            if self._store.unsure:
+                self._gate.look()
+            elif due is not None and due <= until:
                 wait = BETWEEN_PARTS
             elif due is not None and due <= now:
                 wait, self._blocked_at = UNTIL_READ, now
@@ -378,7 +381,7 @@ class Tracker:
         self._heard_at = now
         self._store.resumed(now)
         self._store.silences.connected(now)
-        self._gate.connected(now, event.unprocessed_seconds)
+        self._gate.connected(now, event.unprocessed_seconds, event.silent_seconds, event.look)
         missed = self._missed.ended(now)
         if missed is not None:
             self._store.missed(missed)

@@ -135,10 +135,13 @@ class Arrived(msgspec.Struct, frozen=True, gc=False):
 class Connected(msgspec.Struct, frozen=True):
     """The watch is open and answered.
 
-    `unprocessed_seconds` returns how long, at most, received data has waited to become an event.
+    `unprocessed_seconds` returns how long, at most, received data has waited to become an event;
+    `silent_seconds` how long nothing has shown that the cluster is alive, which `look` asks it now.
     """
 
     unprocessed_seconds: Callable[[], float] = float
+    silent_seconds: Callable[[], float] = float
+    look: Callable[[], object] = bool
 
 
 class Disconnected(msgspec.Struct, frozen=True, gc=False):

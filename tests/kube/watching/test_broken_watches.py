@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import re
 
@@ -13,9 +14,10 @@ from leases.kube.backoff import Backoff
 from leases.kube.cluster_source import parse_source
 from leases.kube.connect import connect
 from leases.kube.lease_client import LeaseClient
+from leases.kube.reflector import reflect
 from leases.wire.watch_decoding import Connected, Disconnected, ReflectorEvent
 from tests.kube.conftest import FAST
-from tests.support.following import applied, follow, words_of
+from tests.support.following import LIMIT, applied, follow, words_of
 from tests.support.scripted_api import (
     GONE,
     Connection,
@@ -323,3 +325,31 @@ async def test_a_cluster_that_stops_and_starts_is_followed_again(
     async with later.running():
         assert words_of(await follow(moving, backoff, until=applied("b")))[-1] == "Applied b@102"
         await moving.close()
+
+
+async def test_a_silent_cluster_is_asked_at_once_whether_it_is_alive(
+    cluster: ScriptedServer, backoff: Backoff
+) -> None:
+    limits = msgspec.structs.replace(FAST, quiet=60, idle=60)
+    client = await connect(parse_source(f"url:{cluster.url}"), kubeconfig=None, limits=limits)
+    cluster.script("list", listing(version="100"))
+    cluster.script("watch", stream(end="hang"))
+    async with contextlib.aclosing(reflect(client, since=None, backoff=backoff)) as events:
+        connected = await anext(one async for one in events if isinstance(one, Connected))
+        waiting = asyncio.ensure_future(anext(events))
+        await asyncio.sleep(0.1)
+        assert connected.silent_seconds() >= 0.1
+        asked = len(cluster.seen("probe"))
+        connected.look()
+        async with asyncio.timeout(LIMIT):
+            while connected.silent_seconds() >= 0.1:
+                await asyncio.sleep(0.005)
+        assert len(cluster.seen("probe")) == asked + 1
+        cluster.script("probe", silence())
+        await asyncio.sleep(0.1)
+        connected.look()
+        await asyncio.sleep(0.1)
+        assert connected.silent_seconds() >= 0.1  # nobody has answered
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+    await client.close()

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
+from leases.domain.change import ChangeType
 from leases.domain.lease import ObjectName
 from leases.domain.phase import Phase
 from leases.domain.steady_clock import Jump
@@ -211,3 +212,51 @@ async def test_who_was_late_before_the_watch_fell_silent_stays_so(watched: Watch
     tracked = watched.store.get(ObjectName("default", "controller"))
     assert tracked is not None
     assert tracked.phase is Phase.LATE
+
+
+async def test_what_runs_out_in_a_silence_is_told_once_the_cluster_has_answered(
+    watched: Watched,
+) -> None:
+    silent, asked = [0.0], []
+    watched.at(
+        0, Listed((lease(),), "1"), Connected(float, lambda: silent[0], lambda: asked.append(1))
+    )
+    watched.at(14.9)
+    assert not asked
+    watched.now, silent[0] = after(15.1), 5.0
+    watched.tracker.tick()
+    assert asked
+    assert "expired" not in watched.changes
+    assert watched.tracker._next.planned == watched.now + BETWEEN_TURNS
+    watched.now, silent[0] = after(15.12), 0.01
+    watched.tracker.tick()
+    [expired] = watched.updates[-1].changes
+    assert (expired.change, expired.at, expired.inferred) == (ChangeType.EXPIRED, after(15), False)
+
+
+async def test_what_ran_out_in_a_silence_that_was_a_break_is_inferred(watched: Watched) -> None:
+    heard = after(12)
+    silent = Connected(float, lambda: (watched.now - heard).total_seconds())
+    watched.at(0, Listed((lease(), lease(name="other")), "1"), silent)
+    watched.at(12, Applied(lease(name="other", renewed=12, version=2)))
+    watched.at(19, Disconnected("gone"))
+    assert "expired" not in watched.changes
+    watched.at(40, Connected())
+    watched.at(42)
+    expired = [c for u in watched.updates for c in u.changes if c.change is ChangeType.EXPIRED]
+    assert [(one.name, one.inferred) for one in expired] == [
+        ("controller", True),
+        ("other", True),
+    ]
+
+
+async def test_an_alarm_that_a_renewal_has_postponed_asks_nobody(watched: Watched) -> None:
+    asked: list[int] = []
+    silent = Connected(float, lambda: 5.0, lambda: asked.append(1))
+    watched.at(0, Listed((lease(),), "1"), silent)
+    watched.renew(10, 2)
+    watched.at(24)
+    assert not asked
+    watched.at(26)
+    assert asked
+    assert watched.changes == ["created"]
