@@ -107,6 +107,8 @@ def test_an_empty_name_keeps_its_colour(
     pages = {path: visits.open_live(f"/c/c/{path}") for path in paths}
     wall = visits.open("/c/c/wall/")
     expect(wall.locator("[data-wall-live]")).to_contain_text("Live")
+    clusters = visits.open("/clusters/")
+    expect(clusters.locator("#rows")).to_contain_text("live since")
     assert all(one.evaluate(COLOURED) for path, one in pages.items() if path != f"{STORY}edit/")
     wait_for(lambda: pages["nodes/"].evaluate(COMB) > 60, what="a coloured picture")
 
@@ -114,6 +116,7 @@ def test_an_empty_name_keeps_its_colour(
     for one in pages.values():
         expect(one.locator("html")).to_have_attribute("data-live", "stale")
     expect(wall.locator("body")).to_have_attribute("data-live", "stale")
+    expect(clusters.locator("#rows")).to_contain_text("stale since")
     for path, one in pages.items():
         assert one.evaluate(COLOURED) == [], path
     wait_for(lambda: pages["nodes/"].evaluate(COMB) < 40, what="a grey picture")
