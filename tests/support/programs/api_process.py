@@ -27,8 +27,11 @@ class ApiProcess:
         alive = f"http://127.0.0.1:{self.port}/livez"
         wait_for(lambda: get(alive)[0] == 200, what="the Lease API")
 
+    def signal(self, what: signal.Signals) -> None:
+        self._process.send_signal(what)
+
     def end(self, how: signal.Signals) -> None:
-        self._process.send_signal(how)
+        self.signal(how)
         self._process.wait(timeout=60)
 
     def kill(self) -> None:
