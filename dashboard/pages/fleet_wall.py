@@ -39,6 +39,7 @@ class WallStrip(msgspec.Struct, frozen=True, kw_only=True):
     watch: str  # since when its watch is as it is
     watch_css: str
     numbers: tuple[tuple[str, int], ...]  # Leases by phase, where they are known
+    only_free: bool  # what is vacant there is no trouble, such as a lock
 
 
 class WallRow(msgspec.Struct, frozen=True):
@@ -65,6 +66,7 @@ def wall_row(row: fleet_row.FleetRow) -> WallRow:
         watch=f"{words[watch.state]} {when(watch.since, row.now)}",
         watch_css=shapes[watch.state],
         numbers=tuple((phase.value, left[phase]) for phase in COUNTED) if row.known else (),
+        only_free=Phase.VACANT not in row.troubled,
     )
     return WallRow(fleet_row.worst_first(row), strip, row.trouble, fleet_row.total_of(row.counts))
 
@@ -74,7 +76,11 @@ def wall_parts(rows: Iterable[WallRow]) -> dict[str, str]:
     worst = sorted(rows, key=lambda row: row.order)
     drawn = [_drawn(row.strip) for row in worst[:UPRIGHT]]
     strips = dict.fromkeys(STRIPS, "") | dict(zip(STRIPS, drawn, strict=False))
-    sums = {"counts": _sums(worst), "clusters": _clusters(worst)}
+    sums = {
+        "counts": _sums(worst),
+        "only_free": all(row.strip.only_free for row in worst),
+        "clusters": _clusters(worst),
+    }
     rest = [("lying", _rest(worst, LYING)), ("upright", _rest(worst, UPRIGHT))]
     parts: dict[str, tuple[str, dict[str, Any]]] = {
         "fleet-counts": ("wall/_fleet_counts.html", sums),

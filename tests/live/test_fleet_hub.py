@@ -26,6 +26,7 @@ from dashboard.live.shared_drawings import InTurn
 from dashboard.live.socket_guards import own_sites_only
 from dashboard.pages.fleet import STRIP, drawing_of, told
 from dashboard.parts.fleet_row import CALM_LASTS, LASTS, latest_row
+from leases.domain.kind import Kind
 from leases.domain.steady_clock import Jump
 from leases.domain.watched_times import Connection, ConnectionState
 from leases.tracking.store import Store
@@ -372,6 +373,24 @@ async def test_a_cluster_without_leases_does_not_look_vacant_on_a_wall(publisher
     assert "excused" in looks["b"]
     assert "excused" not in looks["a"]
     assert any("There are no Leases." in drawn for drawn in said.values())
+
+
+async def test_a_free_lock_is_no_trouble_that_a_wall_of_several_colours(publisher, hub):
+    now = held_now(publisher)
+    store = publisher.hubs["a"].store
+    store.set_overrides({KEY: (Kind.LOCK, "set by ada")}, now)
+    lose_holder(publisher, "a", now)
+    wall = open_page(hub, wall=())
+    await hub.tick(now)
+    free = wall.frame(now)["regions"]
+    assert '"w-count is-vacant free"><b>1</b>' in free["fleet-counts"]
+    assert '<span class="is-vacant excused">' in free["fleet-1"]
+    lose_holder(publisher, "b", now)
+    await hub.tick(now)
+    trouble = wall.frame(now)["regions"]
+    assert '"w-count is-vacant"><b>2</b>' in trouble["fleet-counts"]
+    assert '<span class="is-vacant">' in trouble["fleet-1"]
+    assert '<span class="is-vacant excused">' in trouble["fleet-2"], "it is still free"
 
 
 async def test_a_wall_of_some_clusters_hears_of_no_others(publisher, hub):
