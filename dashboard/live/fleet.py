@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Self
 
@@ -17,7 +17,7 @@ from dashboard.live.page_reader import HEARTBEAT
 from dashboard.live.shared_drawings import LOOKS_PER_SECOND, ClusterMenu, InTurn, MenuReader
 from dashboard.pages.fleet import drawings_of, ids_of, told
 from dashboard.pages.fleet_wall import WallRow, wall_parts, wall_row
-from dashboard.parts.across import chosen_by
+from dashboard.parts.across import chosen_by, partly_live, silent_states
 from dashboard.parts.fleet_row import ROW, FleetRow, latest_row
 from leases.domain.watched_times import ConnectionState
 from leases.worker_threads import WorkerThreads
@@ -40,6 +40,7 @@ class FleetHub:
     def __init__(self, feeds: Mapping[str, ClusterFeed], menu: ClusterMenu) -> None:
         self.feeds, self.menu = feeds, menu
         self.names = frozenset(feeds)
+        self.silent: dict[str, ConnectionState] = {}  # those not live, as of the last tick
         self.trouble = ""  # why history is not whole, as of the last tick
         self.pages: set[FleetReader] = set()
         self.turn = asyncio.Lock()
@@ -96,6 +97,7 @@ class FleetHub:
         self.look_names()
         self.menu.look(now)
         self.trouble = self.problem() or ""
+        self.silent = silent_states((feed.store for feed in self.feeds.values()), now)
         due = self._due(now) if any(page.draws for page in self.pages) else {}
         found = await _threads.run(self._draw, due, now, self._known) if due else {}
         await self._draw_walls(moved=bool(due) or self._known.keys() != self.feeds.keys())
@@ -217,6 +219,10 @@ class FleetReader:
     def notice(self, cluster: str, *, lost: bool) -> None:
         """Something happened there: for pages that draw no cluster."""
 
+    def _clusters(self) -> Collection[str]:
+        """The clusters of which the page speaks."""
+        return self._hub.names.intersection(self.wall) if self.wall else self._hub.names
+
     def _news(self) -> dict[str, Any]:
         news: dict[str, Any] = {"regions": self._regions()}
         if self._names is not self._hub.names:
@@ -246,7 +252,7 @@ class FleetReader:
         return {"moved": moves[-1] - moves[known or 0] if own else 0.0, "jumps": self._jumps}
 
     def _state(self, now: datetime) -> dict[str, Any]:
-        """The page itself is live while it hears this; each strip says whether its cluster is."""
+        """The page itself is live while it hears this; `partly_live` says how many clusters are."""
         moment = now.timestamp()
         connection = {
             "state": ConnectionState.LIVE.value,
@@ -254,6 +260,7 @@ class FleetReader:
             "as_of": moment,
             "detail": "",
             "behind_seconds": None,
+            "partly_live": partly_live(self._hub.silent, self._clusters()),
             # Its sentences name clusters: not to a wall of others.
             "problem": "" if self.wall else self._hub.trouble,
         }
@@ -310,6 +317,9 @@ class NewsReader(FleetReader):
 
     def _chosen(self) -> frozenset[str]:
         return chosen_by(self._query).intersection(self._hub.feeds)
+
+    def _clusters(self) -> Collection[str]:
+        return self._heard.keys()
 
     def notice(self, cluster: str, *, lost: bool) -> None:
         if cluster in self._heard:

@@ -34,7 +34,7 @@ from dashboard.lists.url_parameters import (
     quoted,
     typed,
 )
-from dashboard.parts.across import OfLabels, values_of_labels
+from dashboard.parts.across import OfLabels, partly_live, silent_states, values_of_labels
 from dashboard.parts.fleet_row import (
     FLEET_LIVE_URL,
     SHAPES,
@@ -318,6 +318,8 @@ class Fleet(List[FleetFilter, FleetRow]):
     def _frame(self, chosen: Mapping[str, str] | None = None) -> dict[str, Any]:
         """What the page has beside its strips. `chosen` are values of labels."""
         chosen = dict(self.wanted.labels) if chosen is None else chosen
+        feeds = running_board().feeds
+        silent = silent_states((feed.store for feed in feeds.values()), self.now)
         return {
             "board": self.wanted.texts(),
             "labels": [
@@ -330,6 +332,7 @@ class Fleet(List[FleetFilter, FleetRow]):
             "json_url": self.links.url_as("json"),
             "live_url": FLEET_LIVE_URL,
             "connection": Connection(state=ConnectionState.LIVE, since=self.now),
+            "partly_live": partly_live(silent, feeds),
             "as_of": self.now,
             "watched": len(running_board().clusters),
         }

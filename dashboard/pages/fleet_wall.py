@@ -15,6 +15,7 @@ from dashboard.access.guards import ClusterRequest, fleet_wall_required
 from dashboard.board import running_board
 from dashboard.feed import ClusterFeed
 from dashboard.parts import fleet_row
+from dashboard.parts.across import partly_live, silent_states
 from dashboard.parts.formatting import counted, when
 from dashboard.parts.key_figures import unexcused
 from leases.domain.phase import Phase
@@ -40,6 +41,15 @@ class WallStrip(msgspec.Struct, frozen=True, kw_only=True):
     watch_css: str
     numbers: tuple[tuple[str, int], ...]  # Leases by phase, where they are known
     only_free: bool  # what is vacant there is no trouble, such as a lock
+
+
+class WallSum(msgspec.Struct, frozen=True):
+    """The Leases of a phase in all clusters. `number` is what is known now; None: nothing is."""
+
+    phase: str
+    number: int | None
+    old: int  # those of the clusters that are not live, as last known
+    free: bool  # none of the number is trouble
 
 
 class WallRow(msgspec.Struct, frozen=True):
@@ -76,11 +86,7 @@ def wall_parts(rows: Iterable[WallRow]) -> dict[str, str]:
     worst = sorted(rows, key=lambda row: row.order)
     drawn = [_drawn(row.strip) for row in worst[:UPRIGHT]]
     strips = dict.fromkeys(STRIPS, "") | dict(zip(STRIPS, drawn, strict=False))
-    sums = {
-        "counts": _sums(worst),
-        "only_free": all(row.strip.only_free for row in worst),
-        "clusters": _clusters(worst),
-    }
+    sums = {"counts": _sums(worst), "clusters": _clusters(worst)}
     rest = [("lying", _rest(worst, LYING)), ("upright", _rest(worst, UPRIGHT))]
     parts: dict[str, tuple[str, dict[str, Any]]] = {
         "fleet-counts": ("wall/_fleet_counts.html", sums),
@@ -99,9 +105,23 @@ def _render(template: str, context: Mapping[str, Any]) -> str:
     return str.__str__(render_to_string(template, dict(context)))  # the encoder needs an exact str
 
 
-def _sums(rows: Sequence[WallRow]) -> list[tuple[str, int]]:
-    numbers = [dict(row.strip.numbers) for row in rows]
-    return [(phase.value, sum(one.get(phase.value, 0) for one in numbers)) for phase in COUNTED]
+def _sums(rows: Sequence[WallRow]) -> list[WallSum]:
+    live = [row.strip for row in rows if row.strip.live]
+    old = [row.strip for row in rows if not row.strip.live]
+    only_free = all(strip.only_free for strip in live)
+    return [
+        WallSum(
+            phase.value,
+            _sum_of(phase, live) if live or not old else None,
+            _sum_of(phase, old),
+            free=phase is Phase.VACANT and only_free,
+        )
+        for phase in COUNTED
+    ]
+
+
+def _sum_of(phase: Phase, strips: Iterable[WallStrip]) -> int:
+    return sum(dict(strip.numbers).get(phase.value, 0) for strip in strips)
 
 
 def _rest(rows: Sequence[WallRow], room: int) -> str:
@@ -114,12 +134,17 @@ def _rest(rows: Sequence[WallRow], room: int) -> str:
 
 
 def _clusters(rows: Sequence[WallRow]) -> str:
-    """Of how many clusters the wall speaks, and how many are not live."""
-    silent = sum(not row.strip.live for row in rows)
+    """Of how many clusters the wall speaks, and how many of them and of their Leases are known
+    from before alone.
+    """
+    silent = [row for row in rows if not row.strip.live]
     quiet = sum(row.trouble is fleet_row.Trouble.NONE for row in rows)
     said = [counted(len(rows), "cluster"), f"{quiet:,} quiet"]
-    said += [f"{silent:,} not live"] if silent else []
-    return "; ".join([", ".join(said), counted(sum(row.leases for row in rows), "Lease")])
+    leases = counted(sum(row.leases for row in rows if row.strip.live), "Lease")
+    if silent:
+        said.append(f"{len(silent):,} not live")
+        leases += f", {sum(row.leases for row in silent):,} old"
+    return "; ".join([", ".join(said), leases])
 
 
 def feeds_of(clusters: Collection[str]) -> list[ClusterFeed]:
@@ -141,6 +166,10 @@ def fleet_wall(request: ClusterRequest) -> HttpResponse:
         "strips": [(name, parts[name]) for name in STRIPS],
         **{name: parts[f"fleet-{name}"] for name in ("counts", "rest", "sums")},
         "watched": len(feeds),
+        "partly_live": partly_live(
+            silent_states((feed.store for feed in feeds), now),
+            [feed.store.cluster for feed in feeds],
+        ),
         "live_url": f"{fleet_row.FLEET_LIVE_URL}?{query.urlencode()}",
         "connection": Connection(state=ConnectionState.LIVE, since=now),
         "as_of": now,

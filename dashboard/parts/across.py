@@ -1,7 +1,7 @@
 """What pages over several clusters share: which clusters are wanted, and which of them are live."""
 
 import heapq
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import wraps
 from itertools import groupby, islice
@@ -30,6 +30,7 @@ from dashboard.lists.url_parameters import (
 from dashboard.parts.formatting import counted, listed, when
 from dashboard.watched_cluster import WatchedCluster
 from leases.domain.watched_times import ConnectionState
+from leases.tracking.store import Store
 
 SAID = 12  # names of clusters that a sentence repeats
 MAX_NAMESPACES = 500  # offered; any other can be typed
@@ -146,6 +147,43 @@ def not_live(clusters: Iterable[WatchedCluster], now: datetime) -> list[NotLive]
     ]
 
 
+class PartlyLive(msgspec.Struct, frozen=True):
+    """What the pill of a page over clusters says in place of Live; `state` is the worst of them."""
+
+    says: str
+    state: ConnectionState
+
+    @property
+    def shape(self) -> str:
+        calm = self.state in (ConnectionState.CONNECTING, ConnectionState.PAUSED)
+        return "late" if calm else "expired"
+
+
+_WORST_FIRST = (
+    ConnectionState.STALE,
+    ConnectionState.REFUSED,
+    ConnectionState.CONNECTING,
+    ConnectionState.PAUSED,
+)
+
+
+def silent_states(stores: Iterable[Store], now: datetime) -> dict[str, ConnectionState]:
+    """The clusters that are not live, each with the state of its watch."""
+    shown = ((one.cluster, one.connection.shown(now).state) for one in stores)
+    return {name: state for name, state in shown if state is not ConnectionState.LIVE}
+
+
+def partly_live(
+    silent: Mapping[str, ConnectionState], clusters: Collection[str]
+) -> PartlyLive | None:
+    """None while all clusters of the page are live."""
+    states = [state for name, state in silent.items() if name in clusters]
+    if not states:
+        return None
+    live, of = len(clusters) - len(states), len(clusters)
+    return PartlyLive(f"{live:,} of {of:,} live", min(states, key=_WORST_FIRST.index))
+
+
 def _known_until(cluster: WatchedCluster, now: datetime) -> str:
     read_at = cluster.read_at(now)
     return f"as of {when(read_at, now)}" if read_at else "not read yet"
@@ -172,6 +210,7 @@ def choice_of_clusters(
     )
     every = list(running_board().clusters)
     silent = not_live(clusters, now)
+    states = silent_states([one.store for one in clusters], now)
     return {
         "names": [(name, name in wanted.clusters) for name in every[:OFFERED]],
         "label": listed(list(wanted.clusters), 2) if wanted.clusters else "All clusters",
@@ -183,6 +222,7 @@ def choice_of_clusters(
         "number": len(clusters),
         "of": counted(len(clusters), "cluster"),
         "not_live": silent[:SAID],
+        "partly_live": partly_live(states, [one.name for one in clusters]),
         "more_not_live": max(0, len(silent) - SAID),
     }
 

@@ -35,7 +35,7 @@ export function startLive(url, tell, { drawn = () => {}, served = () => {} } = {
       asOf: watch.as_of,
       since: watch.state === "live" ? undefined : watch.since,
       detail: watch.detail, behind: watch.behind_seconds ?? null, rate: watch.events_per_second ?? null,
-      problem: watch.problem,
+      problem: watch.problem, partly: watch.partly_live,
     });
   }
 

@@ -7,7 +7,7 @@ import { say } from "leaseboard/say";
 const root = document.documentElement;
 export const PATIENCE = 2; // s without a frame until a page without its socket turns grey
 const LOST = "The server does not answer. This page reconnects by itself.";
-const LOOKS = {
+export const LOOKS = {
   live: ["is-held", "held"],
   retry: ["is-late", "late"],
   connecting: ["is-late", "late"],
@@ -24,34 +24,35 @@ const SAYS = {
   paused: (at) => `Paused since ${clock(at)}`,
 };
 let shown = "";
-let said = ""; // the pill's text, written only when it changes
+let said = ""; // the pill's text and look, written only when they change
 
 /** `state`: of the page's socket and the cluster's watch together; see live.js. */
-export function showConnection({ state, heardAt, asOf, since, detail, behind, rate, problem }) {
+export function showConnection({ state, heardAt, asOf, since, detail, behind, rate, problem, partly }) {
   const lost = state === "retry" && now() - heardAt > PATIENCE;
   const word = lost ? "stale" : state;
   const at = since || heardAt;
   if (root.dataset.live !== word) root.dataset.live = word;
   freeze(word === "live" ? null : Math.min(heardAt, asOf));
-  pill(word, at, behind, rate, lost);
+  pill(word, at, behind, rate, lost, partly);
   band(word, at, lost ? LOST : detail, Math.min(heardAt, asOf));
   showProblem(problem);
   if (word !== shown && shown) say(word === "live" ? "Live again" : `Not live: ${word}`);
   shown = word;
 }
 
-function pill(word, at, behind, rate, lost) {
+/** `partly`: of a page over clusters, how many are live, unless all are. */
+function pill(word, at, behind, rate, lost, partly) {
   const el = document.querySelector("[data-live-pill]");
   if (!el) return;
-  const text = lost ? SAYS.retry() : (SAYS[word]?.(at) ?? "Live");
   const fresh = word === "live"; // only a live frame has the delay and the rate
+  const text = lost ? SAYS.retry() : (SAYS[word]?.(at) ?? partly?.says ?? "Live");
+  const [css, symbol] = LOOKS[(fresh && partly?.state) || word];
   const far = fresh && behind !== null ? ` · ${behind.toFixed(1)} s behind` : "";
   const often = fresh && rate !== null ? ` · ${rate < 10 ? rate : Math.round(rate)} events/s` : "";
   const old = lost ? ` as of ${clock(at)}` : "";
-  const whole = `${text}${old}${far}${often}`;
+  const whole = `${css} ${text}${old}${far}${often}`;
   if (whole === said) return;
   said = whole;
-  const [css, symbol] = LOOKS[word];
   el.className = `live ${css}`;
   el.querySelector("use").setAttribute("href", `#st-${symbol}`);
   if (!fresh) return el.querySelector("span").replaceChildren(text, aside("md-only", old));

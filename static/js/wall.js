@@ -3,7 +3,7 @@ import "leaseboard/exact_times";
 import { moment } from "leaseboard/age";
 import { correct, freeze, now, scan } from "leaseboard/clock";
 import { loosen, tighten } from "leaseboard/cut_names";
-import { PATIENCE } from "leaseboard/live_pill";
+import { LOOKS, PATIENCE } from "leaseboard/live_pill";
 import { startLive } from "leaseboard/live";
 import { showProblem } from "leaseboard/problem";
 import { afterDrawing } from "leaseboard/shared_regions";
@@ -40,7 +40,7 @@ function nextLine() {
   showLine();
 }
 
-function tell({ state, heardAt, asOf, detail, problem }) {
+function tell({ state, heardAt, asOf, detail, problem, partly }) {
   const live = state === "live";
   const retry = state === "retry" || state === "connecting";
   const from = Math.min(heardAt, asOf);
@@ -52,9 +52,10 @@ function tell({ state, heardAt, asOf, detail, problem }) {
   freeze(live ? null : from);
   showProblem(problem);
   const pill = document.querySelector("[data-wall-live]");
-  pill.className = `w-live ${live ? "is-held" : "is-late"}`;
-  pill.querySelector("use").setAttribute("href", live ? "#st-held" : "#st-late");
-  pill.querySelector("span").textContent = live ? "Live" : "Reconnecting…";
+  const [css, symbol] = LOOKS[live ? (partly?.state ?? "live") : "retry"];
+  pill.className = `w-live ${css}`;
+  pill.querySelector("use").setAttribute("href", `#st-${symbol}`);
+  pill.querySelector("span").textContent = live ? (partly?.says ?? "Live") : "Reconnecting…";
 }
 
 function tick() {

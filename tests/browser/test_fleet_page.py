@@ -181,6 +181,9 @@ def test_a_cluster_that_is_cut_off_dims_and_comes_back(
     expect(body).to_contain_text("Shows what was known at")
     assert number.nth(1).evaluate(colour) != before
     expect(strip(page, HERE).locator(".in-fleet")).not_to_have_class(re.compile("not-live"))
-    expect(page.locator("[data-live-pill]")).to_contain_text("Live")
+    pill = page.locator("[data-live-pill]")
+    expect(pill).to_have_text("1 of 2 live")
+    expect(pill).to_have_class("live is-expired")
     elsewhere.start()
     expect(body).not_to_have_class(re.compile("not-live"), timeout=120_000)
+    expect(pill).to_contain_text("Live")

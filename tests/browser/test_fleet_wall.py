@@ -132,6 +132,13 @@ def test_a_cluster_that_is_cut_off_says_so_and_stays_on_the_wall(
         expect(cut.first).to_contain_text(re.compile(r"(stale|connecting) since"))
         expect(wall.locator(".w-rest:visible")).to_contain_text("in trouble")
         expect(wall.locator("body")).to_have_attribute("data-live", "live")
+        expect(wall.locator("[data-wall-live]")).to_have_text(f"1 of {len(OTHERS) + 1} live")
+        expect(wall.locator("[data-wall-live]")).to_have_class("w-live is-expired")
+        expect(wall.locator(".w-count.is-held")).to_contain_text(f"{len(OTHERS)} old")
+        for width, height in SCREENS:
+            wall.set_viewport_size({"width": width, "height": height})
+            wait_for(lambda: whole(wall), what=f"all of it at {width}")
     finally:
         elsewhere.start()
     expect(cut).to_have_count(0, timeout=LIMIT)
+    expect(wall.locator("[data-wall-live]")).to_have_text("Live")

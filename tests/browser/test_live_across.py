@@ -227,7 +227,8 @@ def test_a_cluster_that_is_cut_off_is_named_without_a_reload(
     elsewhere.kill()
     try:
         expect(said).to_contain_text("there", timeout=LIMIT)
-        expect(page.locator("[data-live-pill]")).to_contain_text("Live")
+        expect(page.locator("[data-live-pill]")).to_have_text("1 of 2 live")
     finally:
         elsewhere.start()
     expect(said).to_have_text("", timeout=LIMIT)
+    expect(page.locator("[data-live-pill]")).to_contain_text("Live")

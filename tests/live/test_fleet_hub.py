@@ -25,6 +25,7 @@ from dashboard.live.publisher import Publisher
 from dashboard.live.shared_drawings import InTurn
 from dashboard.live.socket_guards import own_sites_only
 from dashboard.pages.fleet import STRIP, drawing_of, told
+from dashboard.parts.across import PartlyLive
 from dashboard.parts.fleet_row import CALM_LASTS, LASTS, latest_row
 from leases.domain.kind import Kind
 from leases.domain.steady_clock import Jump
@@ -393,6 +394,49 @@ async def test_a_free_lock_is_no_trouble_that_a_wall_of_several_colours(publishe
     assert '<span class="is-vacant excused">' in trouble["fleet-2"], "it is still free"
 
 
+def cut_off(publisher: Publisher, name: str, now: datetime) -> None:
+    lost = Connection(state=ConnectionState.STALE, since=now, heard_at=now)
+    publisher.hubs[name].store.connection = lost
+
+
+async def test_a_page_of_several_says_how_many_are_live(publisher, hub, monkeypatch):
+    monkeypatch.setattr(fleet, "HEARTBEAT", 0.0)
+    now = held_now(publisher)
+    some, only_a, desk = open_page(hub, wall=()), open_page(hub, wall=("a",)), open_page(hub)
+    await hub.tick(now)
+    pages = (some, only_a, desk)
+    assert [page.frame(now)["connection"]["partly_live"] for page in pages] == [None] * 3
+    cut_off(publisher, "b", now)
+    await hub.tick(now)
+    told_of_b = PartlyLive("1 of 2 live", ConnectionState.STALE)
+    found = [page.frame(now)["connection"]["partly_live"] for page in pages]
+    assert found == [told_of_b, None, told_of_b]
+    publisher.hubs["a"].store.connection = Connection(state=ConnectionState.PAUSED, since=now)
+    await hub.tick(now)
+    found = [page.frame(now)["connection"]["partly_live"] for page in pages]
+    both = PartlyLive("0 of 2 live", ConnectionState.STALE)
+    assert found == [both, PartlyLive("0 of 1 live", ConnectionState.PAUSED), both]
+    assert (both.shape, found[1].shape) == ("expired", "late")
+
+
+async def test_a_wall_sums_what_is_known_now_and_says_which_numbers_are_old(publisher, hub):
+    now = held_now(publisher)
+    lose_holder(publisher, "b", now)
+    cut_off(publisher, "b", now)
+    wall = open_page(hub, wall=())
+    await hub.tick(now)
+    regions = wall.frame(now)["regions"]
+    counts = " ".join(re.sub(r"<[^>]+>", " ", regions["fleet-counts"]).split())
+    assert counts == "0 expired 0 vacant 1 old 0 late 1 held"
+    assert "2 clusters, 1 quiet, 1 not live; 1 Lease, 1 old" in regions["fleet-sums"]
+    assert '"w-count is-vacant free"' in regions["fleet-counts"]
+    cut_off(publisher, "a", now)
+    await hub.tick(now)
+    counts = wall.frame(now)["regions"]["fleet-counts"]
+    assert counts.count("<b data-none>?</b>") == 4, "nobody knows what is held now"
+    assert "1 old" in counts
+
+
 async def test_a_wall_of_some_clusters_hears_of_no_others(publisher, hub):
     now = held_now(publisher)
     hub.problem = lambda: "History of a is not reachable."
@@ -548,6 +592,17 @@ async def test_it_hears_that_a_cluster_is_cut_off(board, news):  # noqa: F811
     hub.publish(Update(cluster="b", now=now, seq=1, connection=lost))
     assert news.frame(now)["recount"]
     assert news.frame(now) is None
+
+
+async def test_it_says_how_many_of_its_clusters_are_live(board, news, monkeypatch):  # noqa: F811
+    monkeypatch.setattr(fleet, "HEARTBEAT", 0.0)
+    now, publisher = datetime.now(UTC), board.publisher
+    only_a = open_news(publisher.fleet, now, query="?cluster=a")
+    cut_off(publisher, "b", now)
+    await publisher.fleet.tick(now)
+    stale = PartlyLive("1 of 2 live", ConnectionState.STALE)
+    assert news.frame(now)["connection"]["partly_live"] == stale
+    assert only_a.frame(now)["connection"]["partly_live"] is None
 
 
 async def test_more_changes_than_are_known_are_fetched(board, news):  # noqa: F811

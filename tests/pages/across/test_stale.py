@@ -112,6 +112,29 @@ def test_the_wall_is_not_live_from_its_first_paint(heard, admin):
     assert f"last data {said(heard)} UTC" in words(text)
 
 
+@pytest.mark.parametrize("path", ["/", "/timeline/", "/history/", "/incidents/"])
+def test_a_page_over_clusters_says_how_many_of_them_are_live(path, heard, board, operator):
+    board.clusters["b"].store.connection = Connection(
+        state=ConnectionState.LIVE, since=heard, heard_at=heard
+    )
+    text = operator.get(path).content.decode()
+    assert '<span class="live is-expired"' in text
+    assert pill(text).strip() == "1 of 2 live"
+    board.clusters["a"].store.connection = Connection(state=ConnectionState.PAUSED, since=heard)
+    assert '<span class="live is-late"' in operator.get(path).content.decode()
+    if path != "/":
+        of_b = operator.get(f"{path}?cluster=b").content.decode()
+        assert pill(of_b).strip().startswith("As of "), "it shows nothing of the other"
+
+
+def test_a_wall_of_several_says_how_many_of_them_are_live(heard, board, operator):
+    board.clusters["b"].store.connection = Connection(
+        state=ConnectionState.LIVE, since=heard, heard_at=heard
+    )
+    text = operator.get("/wall/fleet/").content.decode()
+    assert re.search(r'class="w-live is-expired" data-wall-live>.*\s*<span>1 of 2 live<', text)
+
+
 def test_ages_of_heartbeats_are_those_of_the_moment(heard, operator):
     text = operator.get("/c/a/").content.decode()
     ages = re.search(r'id="ages">.*?aria-label="(.*?)"', text, re.DOTALL)
