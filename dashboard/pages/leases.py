@@ -36,7 +36,14 @@ from dashboard.parts.formatting import shortened, thousands, when
 from dashboard.parts.key_figures import unwatched_by_hour
 from dashboard.parts.lease_controls import LeaseLinks, as_far_as, board
 from dashboard.parts.lease_item import item_as_of, lease_item
-from dashboard.parts.lease_row import ABANDONED, MAY_BE_VACANT, lease_url, row_view, time_since
+from dashboard.parts.lease_row import (
+    ABANDONED,
+    FREE,
+    MAY_BE_VACANT,
+    lease_url,
+    row_view,
+    time_since,
+)
 from dashboard.parts.names import holder_view, is_held_by, shown_name
 from dashboard.parts.write_access import ON_LIST, known_rights
 from leases.domain.figures import EXCUSED_SEVERITY, PAST_SEVERITY
@@ -191,7 +198,7 @@ def row_as_of(cluster: str, state: State, at: datetime, now: datetime) -> dict[s
 
 def _excuse(state: State) -> str:
     if not state.excused:
-        return ""
+        return FREE if state.free else ""
     return ABANDONED if state.abandoned else MAY_BE_VACANT
 
 

@@ -71,23 +71,28 @@ def freshness(tracked: Tracked, now: datetime) -> Freshness | None:
     )
 
 
-ABANDONED, MAY_BE_VACANT = "abandoned", "may be vacant"
+ABANDONED, MAY_BE_VACANT, FREE = "abandoned", "may be vacant", "free"
+FREE_IN_FULL = "A vacant lock is only free, so it counts as no problem."
 
 
 def excuse_of(tracked: Tracked) -> str:
     """Two words at most, for a row; "" if there is none."""
     if not tracked.excused:
-        return ""
+        return FREE if _is_free(tracked) else ""
     return ABANDONED if tracked.abandoned else MAY_BE_VACANT
 
 
 def excuse_in_full(tracked: Tracked) -> str:
     """A sentence for the page of the Lease."""
     if not tracked.excused:
-        return ""
+        return FREE_IN_FULL if _is_free(tracked) else ""
     if tracked.abandoned:
         return "Abandoned: nobody is expected to hold it again, so it counts as no problem."
     return f"It may be vacant: {tracked.lasting.may_be_vacant} said so. It counts as no problem."
+
+
+def _is_free(tracked: Tracked) -> bool:
+    return tracked.phase is Phase.VACANT and tracked.kind is Kind.LOCK
 
 
 UNKNOWN = "unknown"

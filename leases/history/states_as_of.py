@@ -53,6 +53,11 @@ class State(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         """Whether it was no trouble that nobody held it; see `Tracked.excused`."""
         return self.abandoned or (self.may_be_vacant and self.standing.phase is PastPhase.VACANT)
 
+    @property
+    def free(self) -> bool:
+        """Whether it was a lock that nobody held."""
+        return self.kind is Kind.LOCK and self.standing.phase is PastPhase.VACANT
+
 
 def states_at(
     cluster: str,

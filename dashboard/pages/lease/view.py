@@ -28,7 +28,7 @@ from dashboard.parts.holdings import holdings_of, host_of
 from dashboard.parts.incident_line import incident_line
 from dashboard.parts.lease_head import lease_view
 from dashboard.parts.lease_item import item_as_of, lease_item
-from dashboard.parts.lease_row import row_view, time_since
+from dashboard.parts.lease_row import FREE_IN_FULL, row_view, time_since
 from dashboard.parts.names import holder_view, shown_holder
 from dashboard.parts.page_links import LAST_HOUR, ShownTime, history_url, holder_page, lease_pages
 from dashboard.parts.time_range import range_for
@@ -73,8 +73,10 @@ def lease_as_of_view(
 
 
 def _excuse(state: State | None) -> str:
-    if state is None or not state.excused:
+    if state is None:
         return ""
+    if not state.excused:
+        return FREE_IN_FULL if state.free else ""
     if state.abandoned:
         return "It was abandoned: nobody was expected to hold it again."
     return "It might be vacant: an admin had said so."

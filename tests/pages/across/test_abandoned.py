@@ -22,7 +22,7 @@ from leases.domain.phase import Phase
 from leases.domain.watched_times import Connection, ConnectionState
 from leases.history.activity import Activity
 from leases.history.overrides import load_marks
-from leases.models import WatchSpan
+from leases.models import ChangeRecord, WatchSpan
 from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Update
 from leases.wire.watch_decoding import Listed
@@ -147,6 +147,23 @@ def test_the_gap_of_a_lease_that_was_abandoned_or_may_be_vacant_does_not_count(s
     assert after(FRESH, 4000.0, ChangeType.TAKEN_OVER) == pytest.approx(4000.0)
     assert after(MARKED, 60.0) == 0.0
     assert after(MARKED, 60.0, ChangeType.RECOVERED) == pytest.approx(60.0)
+
+
+def test_a_free_lock_is_drawn_as_no_problem_where_it_stood_before(store, operator):
+    then = f"?at={NOW - timedelta(minutes=5):%Y-%m-%dT%H:%M:%SZ}"
+    store.set_overrides({FRESH: (Kind.LOCK, "set by ada")}, NOW, load_marks()["a"])
+    ChangeRecord.objects.filter(name=FRESH.name).update(kind=Kind.LOCK)
+    for query in ("", then):
+        html = text_of(operator.get(f"/c/a/leases/{query}"))
+        assert html.count("is-vacant excused") == 4
+        assert html.count("<small>free</small>") == html.count("<small>may be vacant</small>")
+        page = text_of(operator.get(f"/c/a/leases/{FRESH}/{query}"))
+        assert "A vacant lock is only free" in page
+        assert "ring is-vacant excused" in page
+        items = operator.get(f"/c/a/leases/{query or '?'}&format=json").json()["items"]
+        assert [item["name"] for item in items] == [
+            "c-fresh", "d-held", "a-old", "b-older", "e-marked",
+        ]  # fmt: skip
 
 
 def test_the_list_has_them_last_and_can_be_narrowed_to_them(store, operator):
