@@ -327,7 +327,8 @@ def reliability(request: ClusterRequest, cluster: str) -> HttpResponseBase:
         following = responses.next_page_url(
             request, number=page, limit=wanted.limit, total=found.total
         )
-        return responses.items(items, total=found.total, next_url=following, now=now)
+        told = responses.unless_live(request.cluster, now)
+        return responses.items(items, total=found.total, next_url=following, now=now, told=told)
     context = _around(request, wanted, objective, now)
     context |= _found(cluster, wanted, found, shown, objective, now)
     context["pager"] = ListLinks(request.path, wanted).pager(page, found.total)

@@ -35,6 +35,7 @@ class HistoryAcross(History):
     name = "history_all"
     reads = HistoryOfClusters
     wanted: HistoryOfClusters
+    shows_now = False
     spans_clusters = True
 
     @cached_property

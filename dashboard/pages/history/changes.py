@@ -168,6 +168,7 @@ class History(List[HistoryState, Change]):
     templates = ("history/index.html", "history/_rows.html")
     files = ("csv", "ndjson")
     fields = export.FIELDS
+    shows_now = True
     forms_ask_files = True
 
     @cached_property

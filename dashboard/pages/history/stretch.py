@@ -178,6 +178,7 @@ class StretchRanking(List[RankingFilter, LeaseTotals]):
     templates = ("history/stretch.html", "history/_stretch_board.html")
     files = ("csv",)
     fields = FIELDS
+    shows_now = True
     draws_unknown_formats = True
     shown: TimeRange
     counted_in: Stretch

@@ -86,6 +86,22 @@ def test_json_says_when_it_was_read_and_whether_it_is_live(board, operator):
     assert list(answer) == ["items", "total", "next", "now"]
 
 
+@pytest.mark.parametrize(
+    "path",
+    [
+        "leases/", "holders/", "timeline/", "history/", "history/stretch/", "incidents/",
+        "incidents/near-misses/", "reliability/", "search/?q=cp",
+    ],
+)  # fmt: skip
+def test_json_of_every_list_says_when_it_may_be_outdated(path, heard, board, operator):
+    url = f"/c/a/{path}{'&' if '?' in path else '?'}format=json"
+    answer = operator.get(url).json()
+    assert (answer["as_of"], answer["connection"]) == (format_microtime(heard), "stale")
+    store = board.clusters["a"].store
+    store.connection = msgspec.structs.replace(store.connection, state=ConnectionState.LIVE)
+    assert list(operator.get(url).json()) == ["items", "total", "next", "now"]
+
+
 def test_json_of_what_an_earlier_run_knew_says_when(board, operator):
     heard = datetime.now(UTC) - timedelta(minutes=20)
     board.clusters["a"].store.restore((tracked(now=heard),), heard)
