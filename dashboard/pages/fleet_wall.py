@@ -64,6 +64,8 @@ class WallRow(msgspec.Struct, frozen=True):
 def wall_row(row: fleet_row.FleetRow) -> WallRow:
     cell, watch = fleet_row.cell_view(row), row.connection
     left = unexcused(row.counts, row.excused)
+    # A strip has three lines: beside an incident, why its cluster is silent would be cut off.
+    brief = not row.live and row.trouble is fleet_row.Trouble.INCIDENT
     words, shapes = fleet_row.WATCH_WORDS, fleet_row.SHAPES
     strip = WallStrip(
         name=row.cluster,
@@ -72,7 +74,7 @@ def wall_row(row: fleet_row.FleetRow) -> WallRow:
         empty=cell.css == Phase.VACANT and not fleet_row.total_of(row.counts),
         icon=cell.icon,
         sentence=cell.sentence,
-        note=cell.note,
+        note=fleet_row.known_at(row) if brief else cell.note,
         watch=f"{words[watch.state]} {when(watch.since, row.now)}",
         watch_css=shapes[watch.state],
         numbers=tuple((phase.value, left[phase]) for phase in COUNTED) if row.known else (),

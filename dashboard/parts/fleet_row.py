@@ -206,28 +206,43 @@ def cell_view(row: FleetRow) -> CellView:
 
 def _worst(row: FleetRow) -> dict[str, str]:
     """The worst thing in a sentence; `short` says it in a cell."""
-    if not row.live:
-        watch = row.connection
-        known = f"Shows what was known at {when(row.heard_at, row.now)}." if row.heard_at else ""
-        return {
-            "sentence": known or "Not read yet.",
-            "note": watch.detail,
-            "css": SHAPES[watch.state],
-            "short": f"{WATCH_WORDS[watch.state]} {when(watch.since, row.now)}",
-        }
-    if row.going_on:
-        first = row.going_on[0]
-        line = incident_line(first, row.as_of, row.feed.care())
-        told = (said_cause(first), f"since {line.moment}", line.care)
-        return {
-            "sentence": line.sentence,
-            "near": utc(first.began),
-            "sentence_url": line.url,
-            "note": "; ".join(filter(None, told)),
-            "icon": line.cause.icon,
-            "css": line.css or Phase.EXPIRED.value,
-            "short": counted(len(row.going_on), "incident"),
-        }
+    if row.live:
+        return _gravest(row) if row.going_on else _worst_of_leases(row)
+    watch, known = row.connection, known_at(row)
+    told = {
+        "sentence": known or "Not read yet.",
+        "note": watch.detail,
+        "css": SHAPES[watch.state],
+        "short": f"{WATCH_WORDS[watch.state]} {when(watch.since, row.now)}",
+    }
+    if row.trouble is not Trouble.INCIDENT:
+        return told
+    gravest = _gravest(row)
+    note = " ".join(filter(None, (known, f"{gravest['note']}.", watch.detail)))
+    return gravest | {"note": note, "css": told["css"]}
+
+
+def known_at(row: FleetRow) -> str:
+    """Up to when a cluster is known that is not live; "" if it was never read."""
+    return f"Shows what was known at {when(row.heard_at, row.now)}." if row.heard_at else ""
+
+
+def _gravest(row: FleetRow) -> dict[str, str]:
+    first = row.going_on[0]
+    line = incident_line(first, row.as_of, row.feed.care())
+    told = (said_cause(first), f"since {line.moment}", line.care)
+    return {
+        "sentence": line.sentence,
+        "near": utc(first.began),
+        "sentence_url": line.url,
+        "note": "; ".join(filter(None, told)),
+        "icon": line.cause.icon,
+        "css": line.css or Phase.EXPIRED.value,
+        "short": counted(len(row.going_on), "incident"),
+    }
+
+
+def _worst_of_leases(row: FleetRow) -> dict[str, str]:
     if row.troubled:
         words = ", ".join(f"{number:,} {word}" for word, number in row.troubled.items())
         worst = next(iter(row.troubled))

@@ -259,6 +259,23 @@ def test_a_cluster_that_is_cut_off_says_since_when(make_board, operator):
     assert cut["as_of"] == cut["since"] < items(operator)[-1]["as_of"]
 
 
+def test_an_incident_of_a_cluster_that_is_cut_off_is_the_worst_that_is_known(make_board, operator):
+    board = make_board("a", "b")
+    connect(board, "a", ConnectionState.STALE, detail="It does not answer.")
+    go_on(board, "a", incident("a"))
+    cut = items(operator)[0]
+    assert (cut["cluster"], cut["trouble"], cut["sentence"]) == ("a", "incident", "a burns")
+    said = strips(text_of(operator.get("/")))["a"]
+    assert re.search(r"a burns Shows what was known at .+; since .+\. It does not answer\.", said)
+    assert 'class="in-fleet is-expired not-live"' in text_of(operator.get("/"))
+    wall = text_of(operator.get("/wall/fleet/"))
+    assert re.search(r'a burns <span class="note">Shows what was known at [^;]+\.</span>', wall)
+    connect(board, "a", ConnectionState.PAUSED)
+    paused = next(one for one in items(operator) if one["cluster"] == "a")
+    assert paused["trouble"] == "none"
+    assert paused["sentence"].startswith("Shows what was known at ")
+
+
 def test_a_cluster_that_was_never_read_has_no_counts(tmp_path, operator):
     source = ClusterSource(SourceKind.IN_CLUSTER)
     specs = tuple(ClusterSpec(name, source) for name in ("a", "b"))
