@@ -244,7 +244,7 @@ def _gravest(row: FleetRow) -> dict[str, str]:
 
 def _worst_of_leases(row: FleetRow) -> dict[str, str]:
     if row.troubled:
-        words = ", ".join(f"{number:,} {word}" for word, number in row.troubled.items())
+        words = ", ".join(_said(number, word) for word, number in row.troubled.items())
         worst = next(iter(row.troubled))
         return {
             "sentence": f"{words}; {_planned(row.planned)}.",
@@ -261,6 +261,11 @@ def _worst_of_leases(row: FleetRow) -> dict[str, str]:
         "css": Phase.HELD.value,
         "short": counted(total, "Lease"),
     }
+
+
+def _said(number: int, word: str) -> str:
+    """A vacant lock is only free: without the kind, the figure beside it would seem to differ."""
+    return counted(number, "vacant election") if word == Phase.VACANT else f"{number:,} {word}"
 
 
 def _planned(number: int) -> str:

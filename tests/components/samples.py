@@ -210,7 +210,12 @@ def fleet_samples(now: datetime) -> dict[str, Any]:
     words = (
         (Trouble.INCIDENT, "expired", "worker-7's heartbeat stopped at 12:00:00", "2 incidents"),
         (Trouble.NOT_LIVE, "expired", "Shows what was known at 11:58:02.", "stale since 11:58:02"),
-        (Trouble.LEASES, "vacant", "1 vacant, 2 late; no incident goes on.", "1 vacant, 2 late"),
+        (
+            Trouble.LEASES,
+            "vacant",
+            "1 vacant election, 2 late; no incident goes on.",
+            "1 vacant election, 2 late",
+        ),
         (Trouble.NONE, "held", "No Lease is in trouble.", "1,312 Leases"),
     )
     phases = [StripFigure(f"{len(phase)}", phase.value.capitalize(), "#") for phase in Phase]

@@ -94,8 +94,8 @@ async def test_a_page_gets_all_once_and_then_what_differs(publisher, hub):
     await hub.tick(NOW)
     regions = page.frame(NOW)["regions"]
     assert set(regions) == {"strip-b", "cell-b"}
-    assert "1 vacant; no incident goes on." in regions["strip-b"]
-    assert ">1 vacant<" in regions["cell-b"]
+    assert "1 vacant election; no incident goes on." in regions["strip-b"]
+    assert ">1 vacant election<" in regions["cell-b"]
 
 
 async def test_a_page_gets_what_moved_since_it_was_drawn(publisher, hub):

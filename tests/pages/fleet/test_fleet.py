@@ -16,6 +16,7 @@ from dashboard.feed import PROCESS
 from dashboard.pages.fleet import FEW, told
 from dashboard.serving.runtime import Options, Runtime
 from leases.domain.incident import Incident, Standing
+from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.watched_times import Connection, ConnectionState
 from leases.kube.cluster_source import ClusterSource, SourceKind
@@ -225,18 +226,33 @@ def test_a_planned_incident_that_goes_on_is_not_denied(make_board, operator):
     vacate(board, "b")
     go_on(board, "b", planned[0])
     said = strips(text_of(operator.get("/")))
-    assert "1 vacant; only 2 planned incidents go on." in said["a"]
-    assert "1 vacant; only 1 planned incident goes on." in said["b"]
+    assert "1 vacant election; only 2 planned incidents go on." in said["a"]
+    assert "1 vacant election; only 1 planned incident goes on." in said["b"]
 
 
 def test_leases_in_trouble_are_counted_without_those_that_are_excused(make_board, operator):
     board = make_board("a", "b")
     vacate(board, "a")
-    assert "1 vacant; no incident goes on." in strips(text_of(operator.get("/")))["a"]
+    assert "1 vacant election; no incident goes on." in strips(text_of(operator.get("/")))["a"]
     assert items(operator)[0]["in_trouble"] == {"vacant": 1}
     store = board.clusters["a"].store
     store.set_overrides({}, datetime.now(UTC), {LATER: True})
     assert items(operator)[0]["in_trouble"] == {}
+
+
+def test_the_sentence_counts_the_elections_of_what_the_figure_counts(make_board, operator):
+    board = make_board("a", "b")
+    lock, other = ObjectName("apps", "lock"), ObjectName("apps", "other")
+    store = board.clusters["a"].store
+    vacant = [a_lease(one, holder=None) for one in (LATER, lock)]
+    fill(store, a_lease(), *vacant)
+    store.set_overrides({lock: (Kind.LOCK, "set by ada")}, datetime.now(UTC))
+    said = strips(text_of(operator.get("/")))["a"]
+    assert "1 vacant election; no incident goes on." in said
+    assert "2 Vacant" in said
+    assert 'title="1 election, 1 lock"' in text_of(operator.get("/"))
+    fill(store, *vacant, a_lease(other, holder=None))
+    assert items(operator)[0]["sentence"] == "2 vacant elections; no incident goes on."
 
 
 def test_a_cluster_that_is_cut_off_says_since_when(make_board, operator):
