@@ -80,6 +80,7 @@ class FleetHub:
         ):
             self._known = {}  # nothing was drawn in its form, not by what is drawing now either
         self.pages.add(page)
+        self._look_who_is_silent(clock.now())  # nobody did while no page was open
         self.awake.set()
 
     async def run(self) -> None:
@@ -97,7 +98,7 @@ class FleetHub:
         self.look_names()
         self.menu.look(now)
         self.trouble = self.problem() or ""
-        self.silent = silent_states((feed.store for feed in self.feeds.values()), now)
+        self._look_who_is_silent(now)
         due = self._due(now) if any(page.draws for page in self.pages) else {}
         found = await _threads.run(self._draw, due, now, self._known) if due else {}
         await self._draw_walls(moved=bool(due) or self._known.keys() != self.feeds.keys())
@@ -111,6 +112,9 @@ class FleetHub:
                 self.placed += 1
         for page in self.pages:
             page.wake.set()
+
+    def _look_who_is_silent(self, now: datetime) -> None:
+        self.silent = silent_states((feed.store for feed in self.feeds.values()), now)
 
     async def _draw_walls(self, *, moved: bool) -> None:
         wanted = {page.wall for page in self.pages if page.wall is not None}

@@ -419,6 +419,13 @@ async def test_a_page_of_several_says_how_many_are_live(publisher, hub, monkeypa
     assert (both.shape, found[1].shape) == ("expired", "late")
 
 
+async def test_the_first_page_after_a_pause_hears_at_once_how_many_are_live(publisher, hub):
+    now = held_now(publisher)
+    cut_off(publisher, "b", now)
+    page = open_page(hub)
+    assert page.frame(now)["connection"]["partly_live"].says == "1 of 2 live"
+
+
 async def test_a_wall_sums_what_is_known_now_and_says_which_numbers_are_old(publisher, hub):
     now = held_now(publisher)
     lose_holder(publisher, "b", now)
