@@ -10,10 +10,12 @@ from contextlib import closing
 import pytest
 from playwright.sync_api import Browser, Locator, Page, Route, expect
 
+from tests.browser.judgements import BOXES, NEXT_FRAME
 from tests.browser.looking import Watched, axe, look
+from tests.browser.sizes.long_names import UUID
 from tests.browser.visits import Visits
 from tests.support.api_client import LeaseApi
-from tests.support.processes import Server, serving
+from tests.support.processes import Server, serving, wait_for
 from tests.support.programs.api_process import ApiProcess
 
 __all__ = ["axe"]
@@ -166,6 +168,30 @@ def test_the_pages_are_accessible_and_fit(
         for number, page in enumerate(PAGES):
             assert look(watched, server, page, axe if number < whole else "") == [], page
             assert watched.complaints == []
+
+
+def test_who_had_it_and_who_has_it_stay_apart_on_narrow_screens(
+    visits: Visits, there: LeaseApi
+) -> None:
+    pods = [f"argo-rollouts-59d4c9cf7d-{tail}_{UUID}" for tail in ("l4xvb", "9tqqs", "x2vfg")]
+    there.create("argo-rollouts-controller", holder=pods[0], duration=1)
+    page = visits.page()
+    listed = f"{visits.url}/history/?format=json&q=argo-rollouts&change="
+
+    def is_stored(change: str) -> bool:
+        return bool(page.request.get(f"{listed}{change}").json()["total"])
+
+    wait_for(lambda: is_stored("expired"), what="the expiry in history")
+    there.take("argo-rollouts-controller", holder=pods[1], transitions=1)
+    there.take("argo-rollouts-controller", holder=pods[2], transitions=2)
+    wait_for(lambda: is_stored("replaced"), what="the other holders in history")
+    page.goto(f"{visits.url}/history/?q=argo-rollouts")
+    for width in (1280, 1024, 768):
+        page.set_viewport_size({"width": width, "height": 800})
+        page.evaluate(NEXT_FRAME)
+        expect(page.get_by_role("columnheader", name="To", exact=True)).to_be_visible()
+        assert page.evaluate(BOXES) == [], width
+    there.delete("argo-rollouts-controller")
 
 
 def test_a_cluster_that_is_cut_off_dims_and_comes_back(
