@@ -86,6 +86,12 @@ def test_a_search_is_a_url_and_back_returns(visits):
     assert page.url.endswith(PATH)
 
 
+def test_a_holder_keeps_its_title_once_its_place_is_known(visits):
+    page = visits.open(f"{PATH}cp-1/")
+    expect(page.get_by_role("link", name="Ask the cluster for its Pod and Node")).to_have_count(0)
+    assert page.title() == "cp-1 · embedded · Leaseboard"
+
+
 def test_it_is_used_by_keyboard(visits):
     page = visits.open(PATH)
     page.get_by_role("link", name="Holder", exact=True).focus()
