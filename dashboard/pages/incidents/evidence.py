@@ -31,7 +31,7 @@ from dashboard.parts.page_links import ShownTime, holder_url, lease_url_at
 from dashboard.parts.time_range import SHORTEST
 from leases.domain.change import COUNTED_ONCE, Change, ChangeType
 from leases.domain.figures import LONG_GAP_SECONDS, Held, Span, gap_before, held
-from leases.domain.incident import Incident, Source
+from leases.domain.incident import Evidence, Incident, Source
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.terms import Life, PastPhase, Term, as_of, fold
@@ -262,8 +262,7 @@ class EvidenceMark(msgspec.Struct, frozen=True):
 def evidence_lines(incident: Incident, story: Iterable[Change]) -> list[EvidenceLine]:
     names = _names(incident, story)
     lines = []
-    for number, one in enumerate(incident.evidence, 1):
-        at = _moment(one.sentence, incident)
+    for number, (at, one) in enumerate(in_order(incident), 1):
         lines.append(
             EvidenceLine(
                 number=number,
@@ -275,6 +274,17 @@ def evidence_lines(incident: Incident, story: Iterable[Change]) -> list[Evidence
             )
         )
     return lines
+
+
+def in_order(incident: Incident) -> list[tuple[datetime | None, Evidence]]:
+    """The evidence by time; what names no time stays behind what it follows."""
+    placed = []
+    last = 0.0
+    for one in incident.evidence:
+        at = _moment(one.sentence, incident)
+        last = last if at is None else at.timestamp()
+        placed.append((last, at, one))
+    return [(at, one) for _, at, one in sorted(placed, key=lambda some: some[0])]
 
 
 def evidence_marks(lines: Sequence[EvidenceLine], scale: Scale) -> list[EvidenceMark]:

@@ -10,7 +10,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Protocol
 
-from dashboard.pages.incidents.evidence import AffectedLease, unseen_of_worst, without_note
+from dashboard.pages.incidents.evidence import (
+    AffectedLease,
+    in_order,
+    unseen_of_worst,
+    without_note,
+)
 from dashboard.parts.cause_words import CAUSE_MEANINGS, CAUSE_WORDS, SOURCE_WORDS
 from dashboard.parts.change_sentence import sentence
 from dashboard.parts.formatting import age, capitalized, counted, day, fine_clock
@@ -111,7 +116,7 @@ def _facts(
 
 
 def _evidence(incident: Incident) -> Iterator[str]:
-    for number, one in enumerate(incident.evidence, 1):
+    for number, (_, one) in enumerate(in_order(incident), 1):
         yield f"{number}. {plain(one.sentence)} ({SOURCE_WORDS[one.source]})"
     if not incident.evidence:
         yield "None."

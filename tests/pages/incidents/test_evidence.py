@@ -41,6 +41,12 @@ def test_names_lead_to_their_pages_and_times_to_the_changes_around_them(board):
     assert (second.at, second.at_url, second.source) == (None, "", "Pods")
 
 
+def test_evidence_is_told_by_time_and_what_has_none_stays_behind_what_it_follows(board):
+    lines = lines_of("a fact", "BackOff at 12:22:17", "so far", "ended at 12:21:34", "at 12:22:17")
+    told = ["a fact", "ended at 12:21:34", "BackOff at 12:22:17", "so far", "at 12:22:17"]
+    assert [(line.number, line.sentence) for line in lines] == list(enumerate(told, 1))
+
+
 def test_only_whole_names_are_linked(board):
     (line,) = lines_of("keda-11, my-keda-1 and keda-1. keda-1 again")
     assert [part.text for part in line.parts if part.is_name] == ["keda-1", "keda-1"]

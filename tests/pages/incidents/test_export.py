@@ -67,6 +67,12 @@ def test_markdown_has_facts_evidence_timeline_and_notes():
     assert "**olga**, 20 Nov 2026 12:00:00.123:\n\n> Rack 14.\n>\n> Power \\*tripped\\*." in text
 
 
+def test_markdown_tells_the_evidence_by_time():
+    told = [Evidence(f"at 12:0{minute}:00", Source.PODS) for minute in (3, 1)]
+    text = markdown(an_incident(evidence=tuple(told)))
+    assert "1. at 12:01:00 (Pods)\n2. at 12:03:00 (Pods)" in text
+
+
 def test_markdown_of_an_incident_that_goes_on_names_its_moment():
     text = markdown(an_incident(ended=None))
     assert "| Ended | went on up to 20 Nov 2026 12:05:00.123, for 5 m" in text
