@@ -97,7 +97,10 @@ def _spec(tracked: Tracked, now: datetime) -> Iterator[Fact]:
 def _observed(tracked: Tracked, now: datetime) -> Iterator[Fact]:
     yield _text("Kind", tracked.kind.value, tracked.kind_reason)
     guess = "estimated from renewTime until a renewal is seen" if tracked.estimated else ""
-    yield _time("Last renewal seen", tracked.renewed_at, now, guess)
+    if tracked.renew_time is None:  # what was observed is that it was taken or given back
+        yield _text("Last renewal seen", None, absent="none seen")
+    else:
+        yield _time("Last renewal seen", tracked.renewed_at, now, guess)
     if tracked.renewed_at != tracked.observed_at:
         edit = "an edit of leaseDurationSeconds, and no renewal"
         yield _time("Lasts from", tracked.observed_at, now, edit)

@@ -8,7 +8,9 @@ import pytest
 
 from dashboard.charts.histograms import BOTTOM, INTERVALS_TOP, renewal_chart
 from dashboard.charts.time_axis import Scale
+from dashboard.pages.lease.fields import fact_groups
 from dashboard.pages.lease.past_terms import renewals_view
+from leases.domain.kind import Kind
 from leases.tracking.renewals import LongestInterval
 from tests.support.values.tracked_leases import NOW, tracked
 
@@ -132,3 +134,10 @@ def test_each_slot_of_a_short_range_has_a_bar_of_its_own():
     distance = view["chart"].bars[1].x - view["chart"].bars[0].x
     assert distance == pytest.approx(95 / 60, abs=0.01)
     assert view["chart"].bars[0].width == pytest.approx(0.78 * distance, abs=0.01)
+
+
+@pytest.mark.parametrize("holder", ["cp-1", None])
+def test_a_lease_that_is_never_renewed_has_no_time_of_a_renewal(holder):
+    lock = tracked(kind=Kind.LOCK, holder=holder, duration=None, cadence_seconds=None)
+    (fact,) = [one for one in fact_groups(lock, NOW)[1][1] if one.label == "Last renewal seen"]
+    assert (fact.value, fact.absent, fact.since) == (None, "none seen", None)
