@@ -10,6 +10,7 @@ from django.urls import reverse
 
 from dashboard.lists.url_parameters import (
     LIMIT,
+    BadFilter,
     Parameter,
     UrlState,
     holder_text,
@@ -185,8 +186,14 @@ class HistoryState(UrlState, HistoryFilter, frozen=True, kw_only=True):
     page: int = 1  # its pages have cursors
 
     def as_of(self, now: datetime) -> HistoryFilter:
-        """The filter alone, with the range applied."""
+        """The filter alone, with the range applied. Raises BadFilter if that leaves no time."""
         found = {name: getattr(self, name) for name in HistoryFilter.__struct_fields__}
         if self.range:
             found["since"] = max(filter(None, (self.since, now - RANGES[self.range])))
+        since = found["since"]
+        if since is not None and since >= now:
+            raise BadFilter("since lies in the future: nothing has happened then yet.")
+        if since is not None and self.until is not None and self.until <= since:
+            begin = "since" if since == self.since else "the beginning of the range"
+            raise BadFilter(f"until must be later than {begin}.", names=("since",))
         return HistoryFilter(**found)

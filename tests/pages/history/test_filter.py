@@ -71,6 +71,36 @@ def test_a_time_of_day_is_the_last_one_before_the_end(query, since, until):
     assert [found.since, found.until] == ends
 
 
+@pytest.mark.parametrize("path", ["/c/a/history/", "/history/"])
+@pytest.mark.parametrize(
+    ("query", "error", "said"),
+    [
+        (
+            "since=2026-11-20T21:20:00Z&until=2026-11-20T21:10:00Z",
+            "until must be later than since.",
+            "Until must be later than Since.",
+        ),
+        (
+            "range=1h&until=2026-11-20",
+            "until must be later than the beginning of the range.",
+            "Until must be later than the beginning of the range.",
+        ),
+        (
+            "since=2999-01-01",
+            "since lies in the future: nothing has happened then yet.",
+            "Since lies in the future: nothing has happened then yet.",
+        ),
+    ],
+)
+def test_a_stretch_without_any_time_is_refused(path, query, error, said, operator, board):
+    page = operator.get(f"{path}?{query}")
+    assert page.status_code == 400
+    assert said in page.content.decode()
+    for kind in ("json", "csv", "ndjson"):
+        answer = operator.get(f"{path}?{query}&format={kind}")
+        assert (answer.status_code, answer.json()) == (400, {"error": error})
+
+
 def test_a_filter_survives_its_own_query_string():
     found = asked(
         "change=expired&holder=a%26b&q=100%25+!_&since=2026-11-20T03:12:40.5Z&inferred=false"
