@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from dashboard.parts.formatting import age, counted, seconds
+from dashboard.parts.formatting import age, counted, seconds, when
 from dashboard.parts.names import holder_view
 from leases.domain.edit import FieldEdit, NewLease, is_coordinated
 from leases.domain.election import ANSWER_SECONDS, REQUEUE, RETRY_SHARE, STRETCH, Outlook, forecast
@@ -65,8 +65,11 @@ class _Numbers:
         return self.outlook in (Outlook.CONTENDED, Outlook.COORDINATED)
 
 
-def of_release(tracked: Tracked, now: datetime) -> WhatHappens:
+def of_release(tracked: Tracked, now: datetime, as_of: datetime | None = None) -> WhatHappens:
+    """`as_of`: up to when the cluster is known, if not up to now."""
     known = _Numbers(tracked, now)
+    if as_of is not None and tracked.observed_at <= as_of < now:
+        return _of_release_unseen(known, when(as_of, now))
     if known.phase is Phase.VACANT:
         said = "A release writes its times anew; whoever looks first acquires it."
         return WhatHappens("Nobody holds it now", (said,))
@@ -92,6 +95,16 @@ def of_release(tracked: Tracked, now: datetime) -> WhatHappens:
     else:
         title = f"{known.holder} may still rely on it"
     return WhatHappens(title, (*_still_looks(known), *_after_the_holder(known)), "late")
+
+
+def _of_release_unseen(known: _Numbers, moment: str) -> WhatHappens:
+    """The cluster is not live: the holder may have gone, and another one may have come."""
+    said = ["By now somebody else may hold it, or nobody."]
+    if known.kind is not Kind.HEARTBEAT:
+        said += [] if known.outlook is Outlook.COORDINATED else [_first_to_look(known)]
+        said += _after_the_holder(known)
+    title = f"Its present state is not known: what you see was known at {moment}"
+    return WhatHappens(title, tuple(said), "late")
 
 
 def _was_renewed(tracked: Tracked) -> bool:

@@ -180,7 +180,7 @@ class ReleasePage(LeaseActionPage[edit_form.ReleaseForm]):
     asks_when_opened = True
 
     def what_happens(self, form: edit_form.ReleaseForm) -> WhatHappens | None:
-        return of_release(self.tracked, self.now)
+        return of_release(self.tracked, self.now, self.as_of)
 
 
 class DeletePage(LeaseActionPage[edit_form.DeleteForm]):

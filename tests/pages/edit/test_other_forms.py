@@ -21,6 +21,7 @@ from dashboard.watched_cluster import WatchedCluster
 from leases.domain.change import Change, ChangeType
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
+from leases.domain.watched_times import Connection, ConnectionState
 from leases.kube.cluster_source import parse_source
 from leases.kube.connect import connect
 from leases.kube.http_session import Timeouts
@@ -90,6 +91,16 @@ async def test_a_missing_reason_is_told_and_the_next_press_writes(cluster, admin
     again = data | fields(page) | {"reason": "drill"}
     assert (await admin.post(f"{PATH}{form}/", again)).status_code == 302
     assert (await cluster.client.get(KEY)).holder != "cp-1"
+
+
+async def test_a_release_in_a_cluster_that_is_not_live_says_that_its_state_is_not_known(
+    cluster, admin
+):
+    heard = datetime.now(UTC)
+    cluster.store.connection = Connection(state=ConnectionState.STALE, since=heard, heard_at=heard)
+    page = (await admin.get(f"{PATH}release/")).content.decode()
+    assert "Its present state is not known: what you see was known at" in page
+    assert "take it back" not in page
 
 
 async def test_only_who_waits_is_told_for_how_long(cluster, admin):

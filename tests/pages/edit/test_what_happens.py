@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import msgspec
@@ -54,6 +55,19 @@ def test_a_silent_holder_is_probably_gone():
         "Silent for 4 m 10 s: the holder is probably gone. "
         "Whoever looks first takes it, usually within 2 s."
     )
+
+
+def test_of_a_cluster_that_is_not_live_it_claims_no_present_state():
+    as_of = NOW - timedelta(seconds=44)
+    for phase in (Phase.HELD, Phase.EXPIRED, Phase.VACANT):
+        happens = of_release(tracked(age=45, phase=phase), NOW, as_of)
+        assert happens.title == (
+            "Its present state is not known: what you see was known at 12:03:39"
+        )
+        assert "By now somebody else may hold it, or nobody." in happens.sentences
+        assert "Renewed" not in words(happens)
+    read_since = of_release(tracked(age=1.2), NOW, as_of)
+    assert read_since == of_release(tracked(age=1.2), NOW)
 
 
 def test_the_numbers_follow_the_duration_and_the_cadence_of_the_lease():
