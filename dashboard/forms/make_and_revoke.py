@@ -30,6 +30,17 @@ def name_field(what: str, help_text: str) -> forms.CharField:
     )
 
 
+NO_ROW = "Nothing here has this number, or it was removed: choose again from the list."
+
+
+def row_of(rows: QuerySet[M], number: int) -> M:
+    """The row with this number. Raises Http404."""
+    row = rows.filter(pk=number).first()
+    if row is None:
+        raise Http404(NO_ROW)
+    return row
+
+
 class MadeByPeople(Generic[M, F]):
     """A subclass declares one kind of thing, an instance answers one request about it.
 
@@ -73,7 +84,7 @@ class MadeByPeople(Generic[M, F]):
         raise NotImplementedError
 
     def missing(self) -> HttpResponseBase:
-        raise Http404(f"No {self.model.__name__} matches the given query.")
+        raise Http404(NO_ROW)
 
     def list_and_make(self) -> HttpResponseBase:
         posted = self.request.method == "POST"

@@ -9,7 +9,7 @@ from django.contrib import messages
 from django.db import IntegrityError, transaction
 from django.db.models import F
 from django.http import HttpRequest, HttpResponseBase
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -21,6 +21,7 @@ from dashboard.access.security_log import SecurityEvent, record_by
 from dashboard.board import running_board
 from dashboard.forms.admin_form import PlainForm
 from dashboard.forms.cluster_form import MAX_KUBECONFIG, PASTE_AGAIN, TOO_LARGE, ClusterForm
+from dashboard.forms.make_and_revoke import row_of
 from dashboard.lists.declaration import FoundRows, List
 from dashboard.lists.url_parameters import LIMIT, PAGE, ListFilter, Parameter
 from dashboard.parts.formatting import when
@@ -245,7 +246,7 @@ def new_cluster(request: HttpRequest) -> HttpResponseBase:
 
 
 def _found(number: int) -> AddedCluster:
-    return get_object_or_404(AddedCluster.objects.filter(removed_at=None), pk=number)
+    return row_of(AddedCluster.objects.filter(removed_at=None), number)
 
 
 @never_cache

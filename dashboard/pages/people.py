@@ -12,7 +12,7 @@ from django.contrib.auth.validators import UnicodeUsernameValidator
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
 
@@ -23,7 +23,7 @@ from dashboard.access.roles import MANAGE_PEOPLE, ROLES, LastAdmin, grantable_gr
 from dashboard.access.security_log import full_address
 from dashboard.forms.admin_form import PlainForm
 from dashboard.forms.fields import Dropdown, TextLine
-from dashboard.forms.make_and_revoke import MadeByPeople, reads_and_writes
+from dashboard.forms.make_and_revoke import MadeByPeople, reads_and_writes, row_of
 from dashboard.parts.formatting import counted
 
 NOT_YOURS = "This is no role that you can give. Choose one of the list."
@@ -103,7 +103,7 @@ people, _ = People.views()
 @manager_required
 def person(request: HttpRequest, number: int) -> HttpResponseBase:
     """One person. POST does what its `action` names."""
-    user = get_object_or_404(User.objects.select_related("person"), pk=number)
+    user = row_of(User.objects.select_related("person"), number)
     manageable = may_manage(cast("User", request.user), user)
     if request.method != "POST":
         return _page_of(request, user, manageable)

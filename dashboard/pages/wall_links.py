@@ -7,7 +7,7 @@ from django import forms
 from django.contrib import messages
 from django.db.models import Count, Q
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
@@ -20,7 +20,7 @@ from dashboard.access.security_log import SecurityEvent, record_by
 from dashboard.board import running_board
 from dashboard.forms.admin_form import Names, PlainForm, Some
 from dashboard.forms.fields import EndField, ZoneField
-from dashboard.forms.make_and_revoke import MadeByPeople, name_field
+from dashboard.forms.make_and_revoke import MadeByPeople, name_field, row_of
 from dashboard.parts.lease_controls import says
 from dashboard.parts.lease_filter import LeaseFilter
 from leases.domain.kind import Kind
@@ -182,7 +182,7 @@ def screen_code(request: HttpRequest, number: int) -> HttpResponseBase:
 @WallLinks.guard
 def wall_screens(request: HttpRequest, number: int) -> HttpResponseBase:
     """The screens on which a code of this link was typed, the last seen first."""
-    link = get_object_or_404(WallLink, pk=number)
+    link = row_of(WallLink.objects.all(), number)
     rows = link.screens.exclude(digest=None).order_by("-last_seen_at", "-pk")
     open_by = screens.is_open(link, clock.now())
     return render(request, "wall_links/screens.html", {"link": link, "rows": rows, "open": open_by})

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.contrib import messages
 from django.core.validators import validate_email
 from django.http import HttpRequest, HttpResponseBase
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from msgspec.structs import asdict
@@ -24,7 +24,7 @@ from dashboard.access.security_log import SecurityEvent, record_by
 from dashboard.board import running_board
 from dashboard.forms.admin_form import Hidden, Names, PlainForm, Some
 from dashboard.forms.fields import Dropdown, TextLine, WholeNumber
-from dashboard.forms.make_and_revoke import MadeByPeople
+from dashboard.forms.make_and_revoke import MadeByPeople, row_of
 from dashboard.lists.url_parameters import BadFilter, one_of
 from dashboard.parts.cause_words import CAUSE_WORDS
 from dashboard.parts.formatting import at_or_now
@@ -339,7 +339,7 @@ def new_receiver(request: HttpRequest) -> HttpResponseBase:
 @receivers_required
 def receiver(request: HttpRequest, number: int) -> HttpResponseBase:
     """Change a receiver."""
-    one = get_object_or_404(Receiver, pk=number)
+    one = row_of(Receiver.objects.all(), number)
     sort = Sort(one.sort)
     form = _form(request, sort, one)
     if form.is_valid():
@@ -354,7 +354,7 @@ def receiver(request: HttpRequest, number: int) -> HttpResponseBase:
 @receivers_required
 def test_receiver(request: HttpRequest, number: int) -> HttpResponseBase:
     """Queue a test message; the log shows what became of it."""
-    one, now = get_object_or_404(Receiver, pk=number), clock.now()
+    one, now = row_of(Receiver.objects.all(), number), clock.now()
     if not one.enabled:
         messages.error(request, f"The receiver {one.name!r} is switched off. Nothing is sent.")
         return redirect("notifications")

@@ -50,6 +50,24 @@ def test_an_address_of_forms_says_so_to_whoever_opens_it(admin):
 
 
 @pytest.mark.usefixtures("board")
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/people/9999/",
+        "/clusters/9999/",
+        "/wall-links/9999/screens/",
+        "/wall-links/9999/revoke/",
+        "/notifications/receivers/9999/",
+    ],
+)
+def test_a_number_that_nothing_has_is_told_in_words_of_ours(admin, path):
+    answer = admin.get(path)
+    assert answer.status_code == 404
+    said = "Nothing here has this number, or it was removed: choose again from the list."
+    assert said in answer.content.decode()
+
+
+@pytest.mark.usefixtures("board")
 def test_a_defect_of_ours_is_not_blamed_on_the_database(admin, monkeypatch):
     monkeypatch.setattr(wall_links.WallLinks, "listed", None)
     admin.raise_request_exception = False
