@@ -26,6 +26,7 @@ BLUR = timedelta(seconds=2)  # Kubernetes writes whole seconds, and clocks diffe
 STATIC_NAMESPACE = "kube-system"
 LOST_TRACK = ("Unknown", "ContainerStatusUnknown")  # the kubelet saw no end of the container
 LONG_AGO = timedelta(minutes=3)
+_EXACT = 1e-6  # rounding error of a tenth
 GRACE_PERIOD = timedelta(seconds=35)  # a deletionTimestamp is its end
 
 
@@ -334,13 +335,13 @@ def clock(moment: datetime) -> str:
 
 
 def span(seconds: float) -> str:
-    """A length of time: 0.4 s, 12 s, 3 min 20 s."""
+    """A length of time, rounded down as on pages: 0.4 s, 12 s, 3 min 20 s."""
     seconds = max(0.0, seconds)
-    if seconds < 9.95:
-        return f"{seconds:.1f} s"
+    if seconds < 10:
+        return f"{int(10 * seconds + _EXACT) / 10:.1f} s"
     if seconds < 120:
-        return f"{seconds:.0f} s"
-    minutes, rest = divmod(round(seconds), 60)
+        return f"{int(seconds)} s"
+    minutes, rest = divmod(int(seconds), 60)
     return f"{minutes} min {rest} s" if rest else f"{minutes} min"
 
 

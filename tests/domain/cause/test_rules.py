@@ -10,7 +10,7 @@ from leases.domain.cause import node_groups
 from leases.domain.cause.casebook import Casebook
 from leases.domain.cause.clue import FORM_WRITER, Clue
 from leases.domain.cause.facts import PodFact
-from leases.domain.cause.scene import counted
+from leases.domain.cause.scene import counted, span
 from leases.domain.change import FieldManager
 from leases.domain.incident import Cause, Confidence, Incident, Member, Standing
 from leases.domain.lease import Lease, ObjectName
@@ -86,6 +86,12 @@ def test_who_wrote_a_lease_that_was_never_renewed_is_not_known_after_a_first_lis
     assert (told.cause, told.confidence) == (Cause.UNKNOWN, Confidence.POSSIBLE)
     said = f"nobody renewed default/controller after {OLD} acquired it at 12:00:00"
     assert told.sentence == f"{said}, so it ran out at 12:00:15"
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.3, 1.550039, 9.96, 59.7])
+def test_a_sentence_rounds_a_length_as_the_page_beside_it_does(seconds: float) -> None:
+    assert span(seconds) == formatting.age(seconds)
+    assert span(600 + seconds).partition(" min")[0] == "10"
 
 
 def test_losses_that_are_not_flapping_yet_have_the_sentence_of_their_cause() -> None:
