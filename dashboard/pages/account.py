@@ -110,7 +110,7 @@ def _save(request: HttpRequest, form: SetPasswordForm[User]) -> HttpResponse:
 
 
 class ZoneForm(PlainForm):
-    zone = ZoneField(help_text="In which you read times, and type them. Links keep their moment.")
+    zone = ZoneField(help_text="You read and type times in this zone. Links keep their moment.")
 
 
 @never_cache

@@ -141,7 +141,7 @@ def _clusters(rows: Sequence[WallRow]) -> str:
     """
     silent = [row for row in rows if not row.strip.live]
     quiet = sum(row.trouble is fleet_row.Trouble.NONE for row in rows)
-    said = [counted(len(rows), "cluster"), f"{quiet:,} quiet"]
+    said = [counted(len(rows), "cluster"), f"{quiet:,} quiet" if quiet else "none quiet"]
     leases = counted(sum(row.leases for row in rows if row.strip.live), "Lease")
     if silent:
         said.append(f"{len(silent):,} not live")

@@ -122,11 +122,11 @@ class SavedViews(List[ViewFilter, SavedView]):
 class NameForm(PlainForm):
     """What a view is called, and whether others see it."""
 
-    name = name_field("view", "By which you find it, also with Ctrl-K.")
+    name = name_field("view", "You find the view by this name, also with Ctrl-K.")
     shared = forms.BooleanField(
         label="Share it with everybody who may read here",
         required=False,
-        help_text="Each sees only what its page shows to them.",
+        help_text="They still see only what they may read.",
     )
 
     def __init__(self, *args: Any, owner: Any, view: SavedView | None = None, **more: Any) -> None:

@@ -52,10 +52,11 @@ class WallLinkForm(PlainForm):
     namespace = Names(
         label="Namespaces",
         most=16,
-        help_text="What a screen shows that a code opens. Commas between them; empty: all.",
+        help_text="Screens that a code opens show these alone. Write commas between them; "
+        "leave it empty for all.",
     )
     kinds = Some([(one.value, one.value) for one in Kind], label="Kinds of Leases")
-    zone = ZoneField(help_text="In which its screens show times.")
+    zone = ZoneField(help_text="Its screens show times in this zone.")
     days = EndField(
         label="Ends",
         required=False,

@@ -176,8 +176,8 @@ def _cared(said: str) -> tuple[Part, ...]:
 
 
 def _extent(incident: Incident, bad: Sequence[Tracked]) -> str:
-    """`4 Leases, 3 of them still without a holder, 1 late`; two or fewer are named, unless
-    the sentence of the incident does.
+    """`4 Leases, 3 of them still without a holder, 1 late`, `1 Lease still without a holder: a`;
+    two or fewer are named, unless the sentence of the incident does.
     """
     said = [counted(incident.lease_count, "Lease")]
     late = [lease for lease in bad if lease.phase is Phase.LATE]
@@ -189,7 +189,11 @@ def _extent(incident: Incident, bad: Sequence[Tracked]) -> str:
             if lost == len(vacant) <= NAMED
             else ""
         )
-        said.append(f"{lost:,} of them still without a holder{named}")
+        without = f"still without a holder{named}"
+        if lost == incident.lease_count:
+            said = [f"{said[0]} {without}"]
+        else:
+            said.append(f"{lost:,} of them {without}")
     said += [f"{len(late):,} late"] if late else []
     return ", ".join(said)
 

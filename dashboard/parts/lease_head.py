@@ -74,15 +74,19 @@ def _held(tracked: Tracked, seen: Forecast, now: datetime) -> ForecastView:
 
 
 def _open(seen: Forecast, now: datetime) -> ForecastView:
-    since = f"since {clock(seen.earliest)}" if seen.earliest else "now"
+    others, server = "Others may acquire it now", "The API server may give it to a candidate now"
+    if seen.earliest:
+        since = f"since {clock(seen.earliest)}"
+        others = f"Others have been able to acquire it {since}"
+        server = f"The API server has been able to give it to a candidate {since}"
     if seen.latest is None:
-        return ForecastView(f"Others may acquire it {since}.", (), "", _basis(seen))
+        return ForecastView(f"{others}.", (), "", _basis(seen))
     wait = (seen.latest - now).total_seconds()
     by = f"should have by {clock(seen.latest)}" if wait > 0 else f"had until {clock(seen.latest)}"
     if seen.outlook is Outlook.COORDINATED:
-        said = f"The API server may give it to a candidate {since}, and {by} if one answers."
+        said = f"{server}, and {by} if one answers."
     else:
-        said = f"Others may acquire it {since}; a contender of client-go that runs {by}."
+        said = f"{others}; a contender of client-go that runs {by}."
     return ForecastView(said, (), "", _basis(seen))
 
 

@@ -120,7 +120,9 @@ def test_an_expiry_and_a_deletion_turn_the_head(api, visits):
     api.create("short", holder="cp-1", duration=2)
     page = visits.open_live("/c/embedded/leases/default/short/")
     expect(page.locator("#head .says")).to_contain_text("Expired")
-    expect(page.locator("#head .about")).to_contain_text("Others may acquire it since")
+    expect(page.locator("#head .about")).to_contain_text(
+        "Others have been able to acquire it since"
+    )
     api.delete("short")
     expect(page.locator("#head .says")).to_contain_text("Deleted since")
     expect(page.locator("#changes li").first).to_contain_text("was deleted; last held by cp-1")

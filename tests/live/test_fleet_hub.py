@@ -458,7 +458,9 @@ async def test_a_wall_of_some_clusters_hears_of_no_others(publisher, hub):
     lose_holder(publisher, "b", now)
     await hub.tick(now)
     assert other.frame(now) is None
-    assert "fleet-1" in wall.frame(now)["regions"]
+    moved = wall.frame(now)["regions"]
+    assert "fleet-1" in moved
+    assert "1 cluster, none quiet" in moved["fleet-sums"]
 
 
 async def test_a_cluster_that_cannot_be_drawn_stops_no_other(publisher, hub, monkeypatch):

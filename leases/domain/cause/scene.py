@@ -352,9 +352,9 @@ def counted(number: int, one: str, many: str | None = None) -> str:
 
 def some(names: list[str], most: int = 3) -> str:
     """A list of names in words, cut where it gets long."""
-    if len(names) <= most:
-        return ", ".join(names)
-    return f"{', '.join(names[:most])} and {len(names) - most} more"
+    if len(names) > most:
+        return f"{', '.join(names[:most])} and {len(names) - most} more"
+    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
 LONGEST = timedelta(minutes=30)  # of one incident

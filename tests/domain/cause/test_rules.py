@@ -112,7 +112,10 @@ def test_losses_that_are_not_flapping_yet_have_the_sentence_of_their_cause() -> 
     name, lost = "default/controller", "was lost 3 times within 40 s"
     assert said == [
         (Cause.CRASH, f"{OLD} stopped renewing {name} at 12:00:00; the Lease {lost}"),
-        (Cause.FLAPPING, f"{name} {lost} by {OLD}, {OLD_TOO}: each lost it soon after taking it"),
+        (
+            Cause.FLAPPING,
+            f"{name} {lost} by {OLD} and {OLD_TOO}: each lost it soon after taking it",
+        ),
     ]
 
 

@@ -315,7 +315,7 @@ async def test_a_board_that_was_stopped_alone_says_that_nobody_watched() -> None
     assert incident.cause is Cause.UNWATCHED
     assert incident.confidence is Confidence.POSSIBLE
     assert incident.sentence == (
-        "Happened between 12:01:00 and 12:02:00, while nobody watched: app-0, app-1"
+        "Happened between 12:01:00 and 12:02:00, while nobody watched: app-0 and app-1"
     )
     assert {key.name for key in incident.leases} == {"app-0", "app-1"}
 
@@ -855,7 +855,9 @@ async def test_several_that_run_out_after_the_first_start_did_not_before_it() ->
     board.until(150)
     (told,) = board.incidents
     silent = f"fell silent before {after(40):%H:%M:%S}, while nobody watched"
-    assert told.sentence.startswith(f"The holders of app-2, app-3 {silent}; these 2 Leases were ")
+    assert told.sentence.startswith(
+        f"The holders of app-2 and app-3 {silent}; these 2 Leases were "
+    )
     board.stop()
 
 

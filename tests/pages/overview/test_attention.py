@@ -221,7 +221,7 @@ def test_a_lease_lost_in_one_incident_after_another_counts_in_the_newest():
     found = lines(lost, other, going_on=[old, new])
     assert [line.why[0].text for line in found] == [
         "2 Leases, 1 of them still without a holder: other.",
-        "1 Lease, 1 of them still without a holder: lost.",
+        "1 Lease still without a holder: lost.",
     ]
 
 
