@@ -63,6 +63,11 @@ def items(page, seconds: float, query: str = "") -> list[tuple[str, str, str | N
     return [(item["name"], item["phase"], item["holder"]) for item in answer["items"]]
 
 
+def test_the_columns_of_namespaces_and_names_have_heads_of_their_own(page):
+    html = page.get(asked(105)).content.decode()
+    assert '<span class="lease-head"><span>Namespace</span><span>Lease</span></span>' in html
+
+
 def test_the_state_of_every_instant(page):
     assert items(page, -1) == []
     assert items(page, 0) == [("scheduler", "held", "cp-1")]
