@@ -235,6 +235,12 @@ def test_a_range_cuts_what_came_before_it(store, operator):
     ]
 
 
+def test_a_refused_parameter_has_a_page_with_a_heading(store, operator):
+    response = operator.get(f"{PATH}?range=bogus")
+    assert response.status_code == 400
+    assert "<h1>This page cannot be shown with these parameters</h1>" in html_of(response)
+
+
 def test_no_length_of_a_term_counts_what_nobody_watched(store, operator):
     """Not before the range either."""
     span = {"cluster": "a", "process": "p", "ended": "stopped"}
