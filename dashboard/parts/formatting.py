@@ -1,5 +1,6 @@
 """Format numbers and moments for people. `static/js/age.js` formats ages in the same way."""
 
+import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -101,6 +102,14 @@ def lost_length(watched: float, unwatched: float, so_far: str = "") -> str:
         length, _, rest = gap_length(watched + unwatched, unwatched).partition(", ")
         return f"{length}{so_far}, {rest}"
     return f"{age(watched)}{so_far}{more_unwatched(unwatched)}"
+
+
+def unbroken(text: str) -> str:
+    """Keep each number on one line with its unit: `13 %`, `2.0 s`."""
+    return _BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", text)
+
+
+_BEFORE_UNIT = re.compile(r"(?<=\d) (?=%|(?:ms|s|m|min|h|d)\b)")
 
 
 def thousands(number: int | None) -> str:

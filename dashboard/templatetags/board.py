@@ -78,6 +78,7 @@ register.filter("clock", formatting.clock)
 register.filter("moment", formatting.when)
 register.filter("ahead", formatting.ahead)
 register.filter("utc", formatting.utc)
+register.filter("unbroken", formatting.unbroken)
 
 
 @register.filter

@@ -67,3 +67,16 @@ def test_a_moment_of_another_day_carries_its_date():
     assert formatting.when(NOW, NOW) == "12:04:23"
     assert formatting.when(NOW.replace(day=19), NOW) == "19 Nov 2026 12:04:23"
     assert formatting.when(NOW, NOW, fine=True) == "12:04:23.123"
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("2 of 16 held Leases, 13 %", "2 of 16 held Leases, 13\xa0%"),
+        ("2.0 s", "2.0\xa0s"),
+        ("of 28 seen in 24 h", "of 28 seen in 24\xa0h"),
+        ("3 holders, 4 Leases", "3 holders, 4 Leases"),
+    ],
+)
+def test_a_number_keeps_its_unit_on_its_line(text: str, kept: str) -> None:
+    assert formatting.unbroken(text) == kept

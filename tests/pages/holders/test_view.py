@@ -110,6 +110,7 @@ def test_hosts_come_with_what_goes_down_with_them_most_first(store, operator):
     assert holders(response) == ["cp-1", "cp-2", POD, "cp-3"]
     shown = text_of(response)
     assert "2 Leases , 50 %" in shown
+    assert "2 of 4 held Leases, 50\xa0%" in response.content.decode()
     assert "2 identities" in shown
     assert re.search(r"controller-manager\s+scheduler", shown)
 
