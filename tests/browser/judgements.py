@@ -81,6 +81,17 @@ SQUEEZED = """() => [...document.querySelectorAll("table tbody tr:first-of-type 
   })
   .filter(([, room]) => room < 96)
   .map(([cell, room]) => `${room} px for names in ${cell.closest("table").ariaLabel}`)"""
+# Hints in empty fields that do not fit.
+HINTS = """() => [...document.querySelectorAll("main input[placeholder]")]
+  .filter((field) => field.checkVisibility() && !field.value)
+  .filter((field) => {
+    const {font, paddingLeft, paddingRight} = getComputedStyle(field);
+    const pen = document.createElement("canvas").getContext("2d");
+    pen.font = font;
+    const room = field.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight);
+    return pen.measureText(field.placeholder).width > room + 0.5;
+  })
+  .map((field) => `cut: the hint ${field.placeholder}`)"""
 # What a ring says touches it: text is wider than the ring is open at its height.
 CROWDED = """() => [...document.querySelectorAll("[data-ring] :is(b, small)")].filter((text) => {
     const ring = text.closest("[data-ring]").getBoundingClientRect();

@@ -14,6 +14,7 @@ from tests.browser.judgements import (
     BOXES,
     COLOURS,
     CROWDED,
+    HINTS,
     LONG_LABELS,
     MISNAMED,
     NEXT_FRAME,
@@ -28,7 +29,7 @@ WIDTHS = DESK, 724, 390  # 724 is the least that is no phone
 # What does not fit, once what follows a new size has run.
 FITS = f"""async () => {{
   await ({NEXT_FRAME})();
-  return [...({TOO_WIDE})(), ...({CROWDED})(), ...({SQUEEZED})(), %s];
+  return [...({TOO_WIDE})(), ...({CROWDED})(), ...({SQUEEZED})(), ...({HINTS})(), %s];
 }}"""
 OPEN = """() => document.querySelectorAll("details").forEach((one) => { one.open = true; })"""
 LISTEN = """document.addEventListener("securitypolicyviolation", (event) =>
