@@ -10,10 +10,10 @@ from contextlib import closing
 import pytest
 from playwright.sync_api import Browser, Locator, Page, Route, expect
 
-from tests.browser.judgements import BOXES, NEXT_FRAME
+from tests.browser.judgements import BOXES, NEXT_FRAME, TOO_WIDE
 from tests.browser.looking import Watched, axe, look
 from tests.browser.sizes.long_names import UUID
-from tests.browser.visits import Visits
+from tests.browser.visits import Visits, reload_until
 from tests.support.api_client import LeaseApi
 from tests.support.processes import Server, serving, wait_for
 from tests.support.programs.api_process import ApiProcess
@@ -22,6 +22,12 @@ __all__ = ["axe"]
 HERE, THERE = "a", "b"
 PAGES = "?by=env", "", "timeline/?range=30d", "incidents/?show=all", "history/"
 ORDER = """() => [...document.querySelectorAll("[id^=strip-]")].map((one) => one.id.slice(6))"""
+# Pixels between a text and the end of its place.
+TO_THE_EDGE = """(place) => {
+  const words = document.createRange();
+  words.selectNodeContents(place);
+  return place.getBoundingClientRect().right - words.getBoundingClientRect().right;
+}"""
 COUNTS = ".fig:nth-child(5) b"  # of expired Leases
 
 
@@ -192,6 +198,23 @@ def test_who_had_it_and_who_has_it_stay_apart_on_narrow_screens(
         expect(page.get_by_role("columnheader", name="To", exact=True)).to_be_visible()
         assert page.evaluate(BOXES) == [], width
     there.delete("argo-rollouts-controller")
+
+
+def test_the_last_head_of_the_incidents_keeps_from_the_edge_on_a_tablet(
+    visits: Visits, there: LeaseApi
+) -> None:
+    there.create("brief-one", holder="one", duration=1)
+    page = visits.page(viewport={"width": 768, "height": 800})
+    page.goto(f"{visits.url}/incidents/?show=all")
+    heads = page.get_by_role("columnheader")
+    reload_until(page, heads.count, what="an incident")
+    assert heads.last.evaluate(TO_THE_EDGE) >= 16
+    there.delete("brief-one")
+
+
+def test_the_form_of_a_cluster_fits_the_narrowest_phone(visits: Visits) -> None:
+    page = visits.open("/clusters/new/", viewport={"width": 320, "height": 640})
+    assert page.evaluate(TOO_WIDE) == []
 
 
 def test_a_cluster_that_is_cut_off_dims_and_comes_back(
