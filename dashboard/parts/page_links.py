@@ -31,6 +31,7 @@ from leases.domain.lease import ObjectName
 from leases.history.indexed_search import HistoryFilter
 
 _SECOND = timedelta(seconds=1)
+FAST_CLOCK = timedelta(minutes=1)  # of a program that asks for what is new by its own clock
 
 
 class ShownTime(msgspec.Struct, frozen=True, kw_only=True):
@@ -191,7 +192,7 @@ class HistoryState(UrlState, HistoryFilter, frozen=True, kw_only=True):
         if self.range:
             found["since"] = max(filter(None, (self.since, now - RANGES[self.range])))
         since = found["since"]
-        if since is not None and since >= now:
+        if since is not None and since > now + FAST_CLOCK:
             raise BadFilter("since lies in the future: nothing has happened then yet.")
         if since is not None and self.until is not None and self.until <= since:
             begin = "since" if since == self.since else "the beginning of the range"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from urllib.parse import urlencode
 
 import pytest
@@ -99,6 +99,12 @@ def test_a_stretch_without_any_time_is_refused(path, query, error, said, operato
     for kind in ("json", "csv", "ndjson"):
         answer = operator.get(f"{path}?{query}&format={kind}")
         assert (answer.status_code, answer.json()) == (400, {"error": error})
+
+
+def test_a_program_with_a_fast_clock_may_ask_for_what_is_new(operator, board):
+    since = (datetime.now(UTC) + timedelta(seconds=30)).isoformat().replace("+00:00", "Z")
+    answer = operator.get(f"/c/a/history/?since={since}&format=json")
+    assert (answer.status_code, answer.json()["items"]) == (200, [])
 
 
 def test_a_filter_survives_its_own_query_string():
