@@ -112,10 +112,10 @@ MAX_INTERIM = 20  # answers of 100 to 199 before the one that counts
 MAX_ERROR_BODY = 1024 * 1024  # bytes; more of it tells nothing
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 READ_BUFFER = 256 * 1024  # bytes; one read of a body returns at most twice this
-# asyncio gets 256 KiB of room for each read, which malloc asks the system for: that takes 20 us. A
-# TLS record has 16 KiB at most, and an API server sends one for each event.
-RECEIVED = 64 * 1024  # bytes
-sslproto.SSLProtocol.max_size = 16 * 1024
+# asyncio gets 256 KiB of room for each read, and malloc asks the system for that: it takes 20 us.
+# Over TLS it does so for each record, and an API server sends one for each event.
+RECEIVED = 96 * 1024  # bytes
+sslproto.SSLProtocol.max_size = RECEIVED
 # The settings of a session. If only the token changes, connections may stay open.
 _TRANSPORT = ("host", "verify_ssl", "proxy", "tls_server_name")
 _FILES = ("ssl_ca_cert", "cert_file", "key_file")
