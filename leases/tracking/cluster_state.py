@@ -516,7 +516,7 @@ class ListComparison:
         rows = self._ledger.rows
         if self._listed < len(rows) and not self._nameless:
             gone = [row for row in rows if row.listing != self._number]
-            self._ledger.vanish_all(gone, at, step)
+            self._ledger.vanish_all(gone, self._since, step)
         self._version = None
         return self._since
 

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from leases.wire.watch_decoding import Applied, Arrived, Connected, Deleted, Disconnected
+from leases.domain.change import ChangeType
+from leases.wire.watch_decoding import (
+    Applied,
+    Arrived,
+    Connected,
+    Deleted,
+    Disconnected,
+    Listed,
+    ListPage,
+)
 from tests.support.values.leases import after, lease
 from tests.tracking.tracker.conftest import Watched
 
@@ -123,3 +132,19 @@ async def test_a_deletion_of_a_standstill_is_late_where_nothing_can_expire(
     (deleted,) = watched.updates[-1].changes
     assert (deleted.inferred, deleted.observed_at) == (True, after(230))
     assert after(199) <= deleted.at <= after(200)
+
+
+async def test_what_a_long_list_lacks_was_gone_at_its_beginning(watched: Watched) -> None:
+    """Else a Lease of that name, made while the list was read, would seem to be older than it is,
+    and its renewals to come too late.
+    """
+    watched.live(lease(), lease(name="other", uid="other"))
+    watched.at(5, Disconnected("410"))
+    other = lease(name="other", uid="other", renewed=9, version=8)
+    watched.at(10, ListPage((), "10"))
+    watched.at(30, Listed((other,), "10"), Connected())
+    again = [lease(uid="uid-2", acquired=12, renewed=at, version=at, created=12) for at in (12, 22)]
+    watched.at(30, Arrived([Applied(one) for one in again]))
+    [deleted] = [c for u in watched.updates for c in u.changes if c.change is ChangeType.DELETED]
+    assert (deleted.at, deleted.inferred) == (after(10), True)
+    assert watched.changes == ["created", "created", "deleted", "created"]
