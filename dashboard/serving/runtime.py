@@ -88,7 +88,7 @@ NOT_REACHABLE = (
 GARBAGE = 5_000  # objects made and not freed before the collector looks at them; 700 by default
 # The longest that another thread holds up the loop. Over TLS it lets go of the GIL at each record,
 # so at each event: with 0.001 one busy thread lets it read 900 events a second, of 10,000.
-SWITCH_SECONDS = 0.0001
+SWITCH_SECONDS = 0.0003
 
 
 @dataclass(frozen=True, kw_only=True)

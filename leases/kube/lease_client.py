@@ -155,6 +155,7 @@ class LeaseClient:
                 newest=self.newest_version,
                 known=known,
                 idle=idle,
+                alive=None if self._watched is None else self._watched.alive_at,
             )
             yield watch
 

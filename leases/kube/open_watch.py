@@ -101,7 +101,9 @@ class OpenWatch:
         newest: Callable[[], Awaitable[str]],
         known: Container[int] = (),
         idle: Callable[[], bool] = bool,
+        alive: float | None = None,
     ) -> None:
+        """`alive` is when the cluster last gave a sign of life, by the monotonic clock."""
         self._response = response
         self._content = response.content
         self._session = session
@@ -111,7 +113,9 @@ class OpenWatch:
         self._read = Reader(known).read
         self._version = since
         self._lasts = lasts
-        self._heard = self._alive = self._delivered_until = time.monotonic()
+        self._heard = self._delivered_until = time.monotonic()
+        # The last sign of life. That a watch is open is none yet: what came before it may follow.
+        self._alive = self._heard if alive is None else alive
         self._wait: asyncio.Timeout | None = None  # for data
         self._taken = 0  # bytes
         self._read_at = 0.0  # not sooner, by the monotonic clock
@@ -133,11 +137,16 @@ class OpenWatch:
 
     def silent_seconds(self) -> float:
         """Return for how many seconds neither data nor an answer has come."""
-        return time.monotonic() - max(self._heard, self._alive)
+        return time.monotonic() - self._alive
+
+    @property
+    def alive_at(self) -> float:
+        """When the cluster last gave a sign of life, by the monotonic clock."""
+        return self._alive
 
     def look(self) -> None:
         """Ask the cluster now whether it is alive, unless that was asked already."""
-        if self._wait is not None:
+        if self._wait is not None and not self._wait.expired():
             self._wait.reschedule(asyncio.get_running_loop().time())
 
     @property
@@ -167,7 +176,8 @@ class OpenWatch:
                 self._taken += len(chunk)
                 if len(chunk) >= READ_BUFFER:  # TLS gives what it held back in its next turn
                     await asyncio.sleep(0)
-                self._heard, complete = time.monotonic(), not self._has_more()
+                self._heard = self._alive = time.monotonic()
+                complete = not self._has_more()
                 try:
                     lines = cutter.feed(chunk)
                 except LineLengthError as error:
@@ -253,20 +263,33 @@ class OpenWatch:
         silent = asked - self._heard
         if silent > self._lasts + self._limits.slack:
             raise unreachable(self._session.host, TimeoutError(), within=round(silent))
-        received = arrived_bytes(self._response)
         try:
-            newest = await self._newest()
+            newest = await self._newest_unless_data_comes()
         except TooManyRequests:
             self._alive = asked  # too busy to answer
             return False
-        except Unreachable:
-            # The answer may be slow while the watch works.
-            if arrived_bytes(self._response) > received:
-                return False
-            raise
+        if newest is None:
+            return False
         check_not_past(newest, self._version)
         self._alive = asked
         return silent > self._limits.bookmark and number_of(newest) > number_of(self._version)
+
+    async def _newest_unless_data_comes(self) -> str | None:
+        """Ask for the newest version; None if the watch goes on first: nobody else reads it."""
+        received = arrived_bytes(self._response)
+        asking = asyncio.ensure_future(self._newest())
+        try:
+            while not asking.done() and arrived_bytes(self._response) == received:
+                await asyncio.wait([asking], timeout=PACE)
+            return asking.result() if asking.done() else None
+        except Unreachable:
+            # The answer may be slow while the watch works.
+            if arrived_bytes(self._response) > received:
+                return None
+            raise
+        finally:
+            asking.cancel()
+            await asyncio.gather(asking, return_exceptions=True)
 
 
 async def read_lines(

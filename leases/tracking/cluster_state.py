@@ -347,9 +347,9 @@ class ClusterState:
         for row in rows:
             count = len(step.clues)
             try:
-                self._forget(
-                    row, row.tracked.lease, self.blind_times.listing(at, row.newest), at, step
-                )
+                gone_at = max(at, row.newest)
+                seen = self.blind_times.listing(gone_at, row.newest)
+                self._forget(row, row.tracked.lease, seen, gone_at, step)
             except Exception as error:
                 del step.clues[count:]
                 self.skipping.lose(row, error, step)

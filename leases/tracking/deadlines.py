@@ -202,7 +202,7 @@ OLD = 0.5  # seconds; an older event is late, or its writer's clock is wrong
 LONG_GRACE = timedelta(seconds=5)  # to distinguish the two
 NEARER = 0.05  # seconds by which a read must be newer than all before it
 SAMPLE = 9  # events per read whose age is measured
-SILENT = 1.0  # seconds; a shorter silence is normal
+SILENT = timedelta(seconds=1)  # a shorter silence is normal
 STALL = timedelta(seconds=2)  # without a check for this long, the process stood still
 
 
@@ -216,6 +216,8 @@ class DeadlineGate:
         self._ask: Callable[[], float] = float
         self._silent: Callable[[], float] = float
         self.look: Callable[[], object] = bool  # asks the cluster whether it is alive
+        # The last time in which nothing ran: clocks may have stood still, too.
+        self._stood: tuple[datetime, datetime] = EARLIEST, EARLIEST
         self._unprocessed = timedelta(0)
 
     def lost(self) -> None:
@@ -225,6 +227,7 @@ class DeadlineGate:
     def clock_jumped(self, jump: Jump) -> None:
         """Move the time, and measure the age of events anew."""
         self.since = moved(self.since, jump.by)
+        self._stood = moved(self._stood[0], jump.by), moved(self._stood[1], jump.by)
         self._least_age = inf
 
     def connected(
@@ -289,8 +292,14 @@ class DeadlineGate:
         """Return until when the cluster was surely alive: what ran out later, it may have renewed
         without our hearing of it.
         """
-        silent = self._silent()
-        return now if silent < SILENT else now - timedelta(seconds=silent)
+        silent, (since, until) = timedelta(seconds=self._silent()), self._stood
+        if now - silent < until:
+            return min(now - silent, since)
+        return now if silent < SILENT else now - silent
+
+    def stood_still(self, since: datetime, now: datetime) -> None:
+        """Nothing ran meanwhile; `silent` may not count that time."""
+        self._stood = since, now
 
 
 def claimed_at(event: WatchEvent) -> datetime | None:

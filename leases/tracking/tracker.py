@@ -389,7 +389,8 @@ class Tracker:
 
     def _disconnected(self, event: Disconnected, now: datetime) -> None:
         if event.paused_at is not None and self._store.connection.state is ConnectionState.LIVE:
-            self._heard_at = self.watched_until  # it did not break: until then all is known
+            # It did not break: until then all is known.
+            self._heard_at = min(self.watched_until, self._gate.alive_until(now))
         self._gate.lost()
         self._missed.begins(self._heard_at, self.resource_version, Missing.LOST)
         if event.paused_at is None and not event.refused:
@@ -463,6 +464,7 @@ class Tracker:
 
     def _stood_still(self, since: datetime, now: datetime) -> None:
         """Nothing could run since then: that time was not watched."""
+        self._gate.stood_still(since, now)
         if now - since > STOOD_STILL:
             self._missed.begins(since, self.resource_version, Missing.STOOD_STILL)
             self._emit_missed(self._missed.ended(now), now)

@@ -336,9 +336,9 @@ def clock(moment: datetime) -> str:
 
 def span(seconds: float) -> str:
     """A length of time, rounded down as on pages: 0.4 s, 12 s, 3 min 20 s."""
-    seconds = max(0.0, seconds)
+    seconds = max(0.0, seconds) + _EXACT
     if seconds < 10:
-        return f"{int(10 * seconds + _EXACT) / 10:.1f} s"
+        return f"{int(10 * seconds) / 10:.1f} s"
     if seconds < 120:
         return f"{int(seconds)} s"
     minutes, rest = divmod(int(seconds), 60)

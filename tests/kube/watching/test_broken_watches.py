@@ -334,6 +334,14 @@ async def test_a_silent_cluster_is_asked_at_once_whether_it_is_alive(
     client = await connect(parse_source(f"url:{cluster.url}"), kubeconfig=None, limits=limits)
     cluster.script("list", listing(version="100"))
     cluster.script("watch", stream(end="hang"))
+    refused: list[RuntimeError] = []
+
+    def look_again() -> None:
+        try:
+            connected.look()
+        except RuntimeError as error:
+            refused.append(error)
+
     async with contextlib.aclosing(reflect(client, since=None, backoff=backoff)) as events:
         connected = await anext(one async for one in events if isinstance(one, Connected))
         waiting = asyncio.ensure_future(anext(events))
@@ -341,10 +349,12 @@ async def test_a_silent_cluster_is_asked_at_once_whether_it_is_alive(
         assert connected.silent_seconds() >= 0.1
         asked = len(cluster.seen("probe"))
         connected.look()
+        asyncio.get_running_loop().call_soon(look_again)  # while the first is on its way
         async with asyncio.timeout(LIMIT):
             while connected.silent_seconds() >= 0.1:
                 await asyncio.sleep(0.005)
         assert len(cluster.seen("probe")) == asked + 1
+        assert not refused
         cluster.script("probe", silence())
         await asyncio.sleep(0.1)
         connected.look()
@@ -353,3 +363,31 @@ async def test_a_silent_cluster_is_asked_at_once_whether_it_is_alive(
         waiting.cancel()
         await asyncio.gather(waiting, return_exceptions=True)
     await client.close()
+
+
+async def test_a_watch_is_read_while_the_cluster_is_asked(
+    cluster: ScriptedServer, client: LeaseClient, backoff: Backoff
+) -> None:
+    asked = asyncio.Event()
+
+    async def never(connection: Connection) -> None:
+        asked.set()
+        await connection.hang()
+
+    cluster.script("list", listing(version="100"))
+    cluster.script("watch", once(asked))
+    cluster.script("probe", never)
+    seen = await follow(client, backoff, until=applied("a"))
+    assert details(seen) == []
+
+
+async def test_a_watch_that_follows_another_shows_no_life_before_its_first_data(
+    cluster: ScriptedServer, client: LeaseClient
+) -> None:
+    cluster.script("watch", stream(A, end="hang"))
+    async with client.watch("100", timeout_seconds=60) as readings:
+        await anext(aiter(readings))
+        began = client.silent_seconds()
+    await asyncio.sleep(0.1)
+    async with client.open_watch("101", timeout_seconds=60):
+        assert client.silent_seconds() >= began + 0.1

@@ -260,3 +260,28 @@ async def test_an_alarm_that_a_renewal_has_postponed_asks_nobody(watched: Watche
     watched.at(26)
     assert asked
     assert watched.changes == ["created"]
+
+
+async def test_sleep_is_silence_though_no_clock_of_the_watch_counts_it(watched: Watched) -> None:
+    woke, answered = after(610), []
+
+    def silent() -> float:
+        return 0.0 if answered else max(0.0, (watched.now - woke).total_seconds() + 0.3)
+
+    watched.at(0, Listed((lease(),), "1"), Connected(float, silent))
+    watched.at(10)
+    watched.now = woke
+    watched.tracker.stood_still(after(10))
+    watched.at(611.5)
+    assert "expired" not in watched.changes
+    answered.append(True)
+    watched.at(612.5)
+    assert watched.changes == ["created", "expired"]
+
+
+async def test_a_pause_claims_nothing_of_a_silence_before_it(watched: Watched) -> None:
+    silent = Connected(float, lambda: (watched.now - after(12)).total_seconds())
+    watched.at(0, Listed((lease(),), "1"), silent)
+    watched.at(16)
+    watched.tracker.handle(Disconnected("", paused_at=after(16)))
+    assert watched.store.connection.heard_at == after(12)
