@@ -190,6 +190,7 @@ def past_view(
     measured = past.statistics if rows or not _unwatched(past) else None
     measures = lease_measures(key, past.stretch.since, past.stretch.until)
     ends = "now" if end is None or end < shown.until else when(shown.until, now)
+    dated = len(ends) > CLOCK
     return {
         "key": str(key),
         "shown": shown,
@@ -207,7 +208,8 @@ def past_view(
         "ticks": ticks(scale),
         "fogs": fog(((span.since, span.until) for span in past.blind), scale),
         "ends": ends,
-        "room": 78 if len(ends) > CLOCK else 100,  # percent of the axis for the times before it
+        "dated": dated,
+        "room": 78 if dated else 91,  # percent of the axis for the times before its end
         "rows": tuple(rows[:TERMS]),
         "more": max(0, len(rows) - TERMS),
         "figures": _figures(measured, past, measures, whole=not blind, live=end is None)

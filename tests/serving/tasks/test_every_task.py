@@ -63,6 +63,7 @@ SEEN_BY = {
     ("dashboard/serving/request_threads.py", "one"): "the request awaits it",
     ("leases/kube/lease_client.py", "list"): "list awaits the page",
     ("leases/kube/reflector.py", "read"): "follow awaits the reading",
+    ("leases/kube/open_watch.py", "_newest_unless_data_comes"): "it awaits or cancels the question",
     ("leases/kube/evidence.py", "answer"): "answer awaits the group of tasks",
     ("leases/kube/holder_pods.py", "ask"): "the page that asks awaits the group of tasks",
     ("dashboard/serving/tasks/secret_clusters.py", "run"): "run awaits the group of tasks",
