@@ -34,7 +34,10 @@ from leases.wire.watch_decoding import (
     Replayed,
     Unreadable,
     WatchEvent,
+    read_event,
 )
+
+logger = logging.getLogger(__name__)
 
 PACKED = 512  # lines at a time: zlib lets other threads take the GIL, who keep it for longer
 REST = 0.1  # seconds between two looks whether there is room again
@@ -43,21 +46,36 @@ FAST = 1  # zlib's level: it packs renewals to a twentieth
 MAX_KEPT = 64 * 1024 * 1024  # bytes, compressed
 
 
+OpenWatchAt = Callable[[str], contextlib.AbstractAsyncContextManager[OpenWatch]]
+
+
 class Ahead:
     """Follows one watch. `read` keeps its lines, compressed, while nobody follows, or too slowly.
 
-    The server cuts a watch that nobody reads.
+    The server cuts a watch that nobody reads. A watch that ends while it is read ahead is opened
+    again where it ended: by the time all is followed, the server may have forgotten what came next.
     """
 
-    def __init__(self, watch: OpenWatch) -> None:
-        self._watch = watch
-        self._lines = watch.lines()
-        self._kept: deque[tuple[float, bytes]] = deque()  # (time of reading, lines)
+    def __init__(self, open_watch: OpenWatchAt) -> None:
+        self._open_watch = open_watch
+        self._opened = contextlib.AsyncExitStack()
+        self._is_open = False
+        # (time of reading, the watch that read, lines)
+        self._kept: deque[tuple[float, OpenWatch, bytes]] = deque()
+        self._newest: list[bytes] = []  # the lines of the last reading
         self._bytes = 0  # that are kept
         self._rest_since: float | None = None  # the rest of what was read last is not followed yet
-        self._came = asyncio.Event()  # something was kept, or nobody reads any more
-        self._followed = False
+        self._came = asyncio.Event()  # something was kept, or nobody reads now
+        self._followed = asyncio.Event()  # all that was kept
         self._reading: asyncio.Task[None] | None = None
+
+    async def open(self, since: str) -> None:
+        """Open the watch, or another in its place. Raises ApiError."""
+        self._is_open = False
+        await self._opened.aclose()
+        self._watch = await self._opened.enter_async_context(self._open_watch(since))
+        self._lines, self._is_open = self._watch.lines(), True
+        self._since, self._newest = since, []
 
     def unprocessed_seconds(self) -> float:
         """Return how many seconds the oldest line has waited that was read ahead; 0: none was."""
@@ -67,7 +85,7 @@ class Ahead:
 
     def read(self) -> None:
         """Read and keep lines from now on, until what is kept was followed."""
-        self._followed = False
+        self._followed.clear()
         self._came.clear()
         self._reading = reading = asyncio.create_task(self._read())
         reading.add_done_callback(lambda _: self._came.set())
@@ -82,6 +100,7 @@ class Ahead:
                         yield events
             slices, is_open = self._watch.slices, False
             async for lines in self._lines:
+                self._newest = lines
                 await slices.end()
                 for events in self._watch.events(lines):
                     waited = self._watch.unprocessed_seconds()
@@ -100,6 +119,7 @@ class Ahead:
             self._reading.cancel()
             await asyncio.gather(self._reading, return_exceptions=True)
         await self._lines.aclose()
+        await self._opened.aclose()
 
     async def _follow_kept(
         self, reading: asyncio.Task[None]
@@ -108,34 +128,68 @@ class Ahead:
         await self._came.wait()
         while self._kept or not reading.done():
             while self._kept:
-                for events in self._watch.events(_unpacked(self._kept[0][1])):
+                _, watch, lines = self._kept[0]
+                for events in watch.events(_unpacked(lines)):
                     yield events
                     await slices.end()
                     await self._let_read(reading)
-                self._bytes -= len(self._kept.popleft()[1])
-            self._followed = True
+                self._bytes -= len(lines)
+                self._kept.popleft()
+            self._followed.set()
             await asyncio.wait([reading])
         await reading
 
     async def _let_read(self, reading: asyncio.Task[None]) -> None:
         """Let the reading go first while there is room: the server cuts whom it waits for."""
-        while self._watch.should_be_read and not reading.done():
+        while self._is_open and self._watch.should_be_read and not reading.done():
             if self._bytes > MAX_KEPT:
                 return
             await asyncio.sleep(0)
 
     async def _read(self) -> None:
-        while not self._followed:
+        """Read until all that was kept is followed. Raises ApiError."""
+        backoff = Backoff()
+        failure: ApiError | None = None
+        while not self._followed.is_set():
+            try:
+                if not self._is_open:
+                    await self.open(self._read_until())
+                await self._keep(backoff)
+                failure = None
+            except (Gone, Unauthorized, Forbidden):
+                raise
+            except ApiError as error:
+                failure = error
+            if not self._followed.is_set():
+                self._is_open = False
+                self._came.set()
+                why = failure or "The server ended it."
+                logger.info("the watch ended while it was read ahead, and is opened again: %s", why)
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(backoff.delay()):
+                        await self._followed.wait()
+        if failure is not None:
+            raise failure
+
+    def _read_until(self) -> str:
+        """Return the version up to which events were read. Raises ApiError if an error was read."""
+        versions = (read_event(line).resource_version for line in reversed(self._newest))
+        return next(filter(None, versions), self._since)
+
+    async def _keep(self, backoff: Backoff) -> None:
+        while not self._followed.is_set():
             if self._bytes > MAX_KEPT:  # the server cuts the watch, and we list again
                 await asyncio.sleep(REST)
                 continue
             lines = await anext(self._lines, None)
             if lines is None:
                 return
+            backoff.reset()
+            self._newest = lines
             for first in range(0, len(lines), PACKED):
                 some = b"\n".join(lines[first : first + PACKED])
                 packed = zlib.compress(some, FAST)
-                self._kept.append((time.monotonic(), packed))
+                self._kept.append((time.monotonic(), self._watch, packed))
                 self._came.set()
                 self._bytes += len(packed)
             await asyncio.sleep(0)
@@ -150,16 +204,17 @@ async def opened(
     client: LeaseClient, since: str, known: Container[int], idle: Callable[[], bool]
 ) -> AsyncIterator[Ahead]:
     """Open a watch. Raises ApiError if it cannot be opened."""
-    lasts = _lasting()
-    async with client.open_watch(since, timeout_seconds=lasts, known=known, idle=idle) as watch:
-        ahead = Ahead(watch)
-        try:
-            yield ahead
-        finally:
-            await ahead.close()
+    ahead = Ahead(
+        lambda version: client.open_watch(
+            version, timeout_seconds=_lasting(), known=known, idle=idle
+        )
+    )
+    await ahead.open(since)
+    try:
+        yield ahead
+    finally:
+        await ahead.close()
 
-
-logger = logging.getLogger(__name__)
 
 WATCH_SECONDS = (300, 600)  # each watch lasts a random time in between, as in client-go
 # A bookmark comes two seconds before a watch ends: after it, or its version, no backlog is left.

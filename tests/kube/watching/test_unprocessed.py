@@ -8,7 +8,9 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 
 from leases.apiserver.http.port import CERTIFICATE, certificate_for, tls_context
@@ -20,9 +22,20 @@ from leases.kube.http_session import READ_BUFFER, Timeouts, arrived_bytes
 from leases.kube.lease_client import LeaseClient
 from leases.kube.open_watch import LONGEST_PACE, PACE, OpenWatch, Slices, pace
 from leases.kube.reflector import Ahead
-from leases.wire.watch_decoding import Arrived, Connected, ReflectorEvent
+from leases.wire.watch_decoding import Arrived, Connected, Disconnected, ReflectorEvent
+from tests.kube.conftest import FAST
 from tests.support.following import LIMIT, each
-from tests.support.scripted_api import Connection, ScriptedServer, lease, listing, modified, stream
+from tests.support.scripted_api import (
+    Connection,
+    End,
+    Reply,
+    ScriptedServer,
+    answer,
+    lease,
+    listing,
+    modified,
+    stream,
+)
 
 OLD = 0.3  # seconds
 LONG = "holder-" + "x" * 2000
@@ -266,6 +279,171 @@ async def test_a_watch_that_is_behind_is_read_before_its_events_are_followed(
             if len(followed) == len(lines):
                 break
     assert followed_when_sent[0] < len(lines) / 4
+
+
+class Delays(Backoff):
+    """Notes its delays."""
+
+    def __init__(self) -> None:
+        super().__init__(first=0.01, jitter=lambda: 0.0)
+        self.noted: list[float] = []
+
+    def delay(self, **reasons: Any) -> float:
+        self.noted.append(super().delay(**reasons))
+        return self.noted[-1]
+
+
+def in_two(lines: list[bytes], end: End) -> Reply:
+    """A watch whose lines are read in two parts, the second of them ahead."""
+
+    async def reply(connection: Connection) -> None:
+        half = len(lines) // 2
+        await stream(b"".join(lines[:half]), end="open")(connection)
+        await asyncio.sleep(OLD)
+        rest = b"".join(lines[half:]) + b"{"
+        await connection.send(f"{len(rest):x}\r\n".encode() + rest + b"\r\n")
+        await asyncio.sleep(OLD)
+        if end == "clean":
+            await connection.send(b"0\r\n\r\n")
+        elif end == "reset":
+            connection.reset()
+
+    return reply
+
+
+@pytest.mark.parametrize("end", ["clean", "cut", "reset"])
+async def test_a_watch_that_ends_while_it_is_read_ahead_is_opened_again_where_it_ended(
+    end: End,
+    cluster: ScriptedServer,
+    client: LeaseClient,
+    backoff: Backoff,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """By the time all is followed the server may have forgotten what came next."""
+    delays = Delays()
+    monkeypatch.setattr(reflector, "TOO_SLOW", -1.0)
+    monkeypatch.setattr(reflector, "Backoff", lambda: delays)
+    lines = [modified("a", version=101 + number) for number in range(500)]
+    watches: list[OpenWatch] = []
+    read_lines = OpenWatch.lines
+    monkeypatch.setattr(OpenWatch, "lines", lambda one: read_lines(watches.append(one) or one))
+    resumed = asyncio.Event()
+
+    async def last(connection: Connection) -> None:
+        resumed.set()
+        await stream(*lines[450:], end="hang")(connection)
+
+    cluster.script("list", listing(version="100"))
+    second = stream(b"".join(lines[400:450]), end="cut")
+    cluster.script("watch", in_two(lines[:400], end), answer(503), second, last)
+    followed: list[str] = []
+    async with (
+        asyncio.timeout(LIMIT),
+        contextlib.aclosing(reflector.reflect(client, since=None, backoff=backoff)) as events,
+    ):
+        async for event in events:
+            assert not isinstance(event, Disconnected)
+            if isinstance(event, Arrived):
+                followed += [one.resource_version for one in each(event)]
+                if len(followed) == len(lines):
+                    break
+                await resumed.wait()
+    assert followed == [str(101 + number) for number in range(len(lines))]
+    opened_at = [one.query["resourceVersion"] for one in cluster.seen("watch")]
+    assert opened_at == ["100", "500", "500", "550"]
+    assert delays.noted == [0.01, 0.02, 0.01]
+    assert [one._response.closed for one in watches] == [True] * 3
+
+
+@pytest.mark.parametrize(("code", "asked"), [(401, 3), (403, 2), (410, 2)])
+async def test_a_watch_that_may_not_be_opened_again_is_not_asked_for_until_all_is_followed(
+    code: int,
+    asked: int,  # a 401 once more: the credentials may be new
+    cluster: ScriptedServer,
+    client: LeaseClient,
+    backoff: Backoff,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(reflector, "TOO_SLOW", -1.0)
+    monkeypatch.setattr(reflector, "Backoff", Delays)
+    lines = [modified("a", version=101 + number) for number in range(400)]
+    cluster.script("list", listing(version="100"))
+    cluster.script("watch", in_two(lines, "cut"), answer(code))
+    followed: list[str] = []
+    async with (
+        asyncio.timeout(LIMIT),
+        contextlib.aclosing(reflector.reflect(client, since=None, backoff=backoff)) as events,
+    ):
+        async for event in events:
+            if isinstance(event, Disconnected):
+                break
+            if isinstance(event, Arrived):
+                if not followed:
+                    await asyncio.sleep(3 * OLD)
+                followed += [one.resource_version for one in each(event)]
+    assert followed == [str(101 + number) for number in range(len(lines))]
+    assert len(cluster.seen("watch")) == asked
+
+
+@pytest.mark.parametrize("many", [False, True])
+async def test_a_watch_that_broke_is_broken_as_soon_as_all_is_followed(
+    many: bool,
+    cluster: ScriptedServer,
+    client: LeaseClient,
+    backoff: Backoff,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Not after the delay before the next try to open it: meanwhile nobody knows anything."""
+    monkeypatch.setattr(reflector, "TOO_SLOW", -1.0)
+    monkeypatch.setattr(reflector, "Backoff", lambda: Backoff(first=10 * LIMIT, limit=10 * LIMIT))
+    lines = [modified("a", version=101 + number) for number in range(400)]
+    cluster.script("list", listing(version="100"))
+    cluster.script("watch", in_two(lines, "cut") if many else stream(lines[0], end="cut"))
+    followed: list[str] = []
+    async with (
+        asyncio.timeout(LIMIT),
+        contextlib.aclosing(reflector.reflect(client, since=None, backoff=backoff)) as events,
+    ):
+        async for event in events:
+            if isinstance(event, Disconnected):
+                break
+            if isinstance(event, Arrived):
+                if not followed:
+                    await asyncio.sleep(3 * OLD)  # that it was cut is known
+                followed += [one.resource_version for one in each(event)]
+    assert len(followed) == (400 if many else 1)
+
+
+@pytest.mark.parametrize("limits", [msgspec.structs.replace(FAST, bookmark=0.01)])
+async def test_a_silent_watch_is_closed_before_another_is_opened_in_its_place(
+    cluster: ScriptedServer, client: LeaseClient, backoff: Backoff, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reflector, "Backoff", Delays)
+    watches: list[OpenWatch] = []
+    read_lines = OpenWatch.lines
+    monkeypatch.setattr(OpenWatch, "lines", lambda one: read_lines(watches.append(one) or one))
+    closed: list[bool] = []
+    resumed = asyncio.Event()
+
+    async def another(connection: Connection) -> None:
+        closed.append(watches[0]._response.closed)
+        resumed.set()
+        await connection.hang()
+
+    async def last_page(connection: Connection) -> None:
+        await resumed.wait()
+        await listing(lease("b", version=95))(connection)
+
+    cluster.script("list", listing(lease("a", version=90), next_page="more"))
+    cluster.script("page", last_page)
+    cluster.script("probe", listing(version="130"))
+    cluster.script("watch", stream(end="hang"), another)
+    async with (
+        asyncio.timeout(LIMIT),
+        contextlib.aclosing(reflector.reflect(client, since=None, backoff=backoff)) as events,
+    ):
+        await _connected(events)
+    assert closed == [True]
 
 
 async def _arrivals(events: AsyncGenerator[ReflectorEvent, None]) -> AsyncIterator[list[str]]:
