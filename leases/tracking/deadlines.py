@@ -96,6 +96,8 @@ class BlindTimes:
         self.heard: datetime | None = None  # when the newest event or list came
         # Since when events may report the past; None when live
         self.behind: datetime | None = None
+        # Until when events were followed since; None where it is unknown
+        self._followed: datetime | None = None
         self._blind: tuple[datetime | None, datetime] | None = None  # the last blind time
         self._jumped: datetime | None = None  # time of the last clock jump, by the new clock
         # When the last time ended that nobody watched: nothing is measured across it.
@@ -108,7 +110,9 @@ class BlindTimes:
     @property
     def known_until(self) -> datetime | None:
         """Until when we observed everything; None: we never did."""
-        return self.behind or self.heard
+        if self.behind is None:
+            return self.heard
+        return self.behind if self._followed is None else max(self.behind, self._followed)
 
     def lost(self, since: datetime) -> None:
         """Nothing has been observed since then."""
@@ -120,6 +124,10 @@ class BlindTimes:
         if self.behind is not None and at - self.behind > BRIEF:
             self._blind = (self.behind, at)
 
+    def follows(self, until: datetime) -> None:
+        """Events still report the past; all that were sent until then were followed."""
+        self._followed = until
+
     def caught_up(self) -> None:
         """Events report the present again."""
         self.behind = None
@@ -128,6 +136,7 @@ class BlindTimes:
         """Move all times. Whatever expires across the jump is inferred."""
         by = jump.by
         self.heard, self.behind = moved(self.heard, by), moved(self.behind, by)
+        self._followed = moved(self._followed, by)
         self.watched_since = moved(self.watched_since, by)
         if self._blind is not None:
             self._blind = (moved(self._blind[0], by), moved(self._blind[1], by))
@@ -177,7 +186,7 @@ class BlindTimes:
         """
         blind = self._blind
         if self.behind is not None and now - self.behind > BRIEF:
-            blind = (self.behind, now)
+            blind = (self.known_until, now)
         across = self._jumped is not None and known.observed_at < self._jumped
         runs_out = known.runs_out_at if blind or across else None
         if runs_out is None:
@@ -207,7 +216,10 @@ STALL = timedelta(seconds=2)  # without a check for this long, the process stood
 
 
 class DeadlineGate:
-    """Of one watch. `since` is when deadlines may be judged; None while the watch is not live."""
+    """Of one watch. Deadlines are judged once what was received until `since` is followed.
+
+    It is None while the watch is not live.
+    """
 
     def __init__(self) -> None:
         self.since: datetime | None = None
@@ -250,23 +262,28 @@ class DeadlineGate:
         self._least_age = inf
 
     def arrived(self, events: Sequence[WatchEvent], now: datetime) -> None:
-        """While each read is newer than all before it, the server is sending a backlog.
+        """While each read was newer than all before it, the server was sending a backlog.
 
         The writers' clocks may be wrong, so the age itself proves nothing; that it falls does.
         """
         if not self.catching_up:
             return
         some = events[:: max(1, len(events) // SAMPLE)]
-        claimed = [claimed_at(event) for event in some]
-        ages = [(now - time).total_seconds() for time in claimed if time is not None]
+        claimed, received = [claimed_at(event) for event in some], now - self.unprocessed
+        ages = [(received - time).total_seconds() for time in claimed if time is not None]
         if ages and (age := median(ages)) < self._least_age - NEARER:
             self._least_age = age
-            self.since = now + (GRACE if age < OLD else LONG_GRACE)
+            self.since = received + (GRACE if age < OLD else LONG_GRACE)
 
     @property
     def unprocessed(self) -> timedelta:
         """How long received data may have waited already."""
         return timedelta(seconds=self._ask())
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether much data waited at the last check."""
+        return self._unprocessed > GRACE
 
     def behind(self, now: datetime, due: datetime | None) -> datetime | None:
         """Return since when our state is out of date though the watch is live, or None.
@@ -279,7 +296,7 @@ class DeadlineGate:
         before, self._unprocessed = self._unprocessed, self.unprocessed
         if due is not None and now - due > STALL:
             return due
-        if self._unprocessed and before and self._unprocessed > GRACE:
+        if self._unprocessed and before and self.is_behind:
             return now - self._unprocessed
         return None
 

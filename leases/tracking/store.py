@@ -65,6 +65,7 @@ class Store:
         self.around = self._rows.around
         self.lost, self.resumed = self._blind_times.lost, self._blind_times.resumed
         self.caught_up, self.missed = self._blind_times.caught_up, self._blind_times.missed
+        self.follows = self._blind_times.follows
         self.next_deadline = self._ledger.deadlines.next
 
     def get(self, key: ObjectName) -> Tracked | None:

@@ -300,11 +300,16 @@ class Tracker:
         behind = self._gate.behind(now, planned)
         if behind is not None and behind == planned:
             self._stood_still(behind, now)
+        elif behind is not None and self._gate.catching_up:
+            self._store.lost(behind)
         elif behind is not None:
             self._catch_up(behind, now)
         until, wait = self._gate.until(now), BETWEEN_TURNS
         if until is not None:
-            if self._gate.catching_up:
+            if self._gate.is_behind:
+                self._store.follows(until)
+                wait = UNTIL_READ
+            elif self._gate.catching_up:
                 self._gate.catching_up = False
                 self._store.caught_up()
                 self._emit_missed(self._missed.caught_up(now, self.resource_version), now)

@@ -13,6 +13,7 @@ from leases.domain.lease import Lease, ObjectName
 from leases.domain.phase import Phase
 from leases.domain.steady_clock import Jump
 from leases.domain.watched_times import ConnectionState
+from leases.tracking.deadlines import BlindTimes
 from leases.tracking.renewals import RenewalLog
 from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Update
@@ -261,3 +262,12 @@ async def test_one_that_is_not_understood_stays_so_and_goes_on_from_what_was(
     watched.renew(11, 6, skew=by)
     watched.at(25)
     assert [change.change for change in watched.changes] == ["created"]
+
+
+@steps
+def test_what_was_followed_moves_too(by: timedelta) -> None:
+    blind = BlindTimes()
+    blind.lost(after(10))
+    blind.follows(after(20))
+    blind.clock_jumped(Jump(after(30), after(30) + by))
+    assert blind.known_until == after(20) + by

@@ -158,3 +158,32 @@ async def test_what_a_list_lacks_was_not_gone_before_its_last_change(watched: Wa
     watched.at(12, Replayed(Applied(new)), ListPage((), "10", age=2.0), Listed((lease(),), "10"))
     deleted = [c for u in watched.updates for c in u.changes if c.change is ChangeType.DELETED]
     assert [one.at >= after(11) for one in deleted] == [True]
+
+
+async def test_what_ran_out_is_told_as_soon_as_all_was_followed_that_came_until_then(
+    watched: Watched,
+) -> None:
+    """What comes while a list is read is followed afterwards, and the watch may break before we
+    reach the present.
+    """
+    received = 10.0
+    watched.live(lease(), lease(name="other", uid="other"))
+    watched.at(5, Disconnected("410"))
+    other = lease(name="other", uid="other", renewed=9, version=9)
+    watched.at(10, ListPage((lease(renewed=9, version=8),), "10"))
+    watched.at(30, Listed((other,), "10"))
+    watched.at(30, Connected(lambda: (watched.now - after(received)).total_seconds()))
+    for step in range(1, 30):
+        received = 10 + step / 2
+        watched.at(30 + step / 4)
+        renewal = lease(name="other", uid="other", renewed=received - 0.1, version=10 + step)
+        watched.at(30 + step / 4, Arrived([Applied(renewal)]))
+        if received < 24:
+            assert "expired" not in watched.changes
+    (expired,) = [c for u in watched.updates for c in u.changes if c.change is ChangeType.EXPIRED]
+    assert (expired.name, expired.at, expired.inferred) == ("controller", after(24), False)
+    kept = watched.store.get(other.key)
+    assert kept is not None
+    assert kept.observed_at == after(received - 0.1)  # which is long ago
+    assert kept.estimated
+    assert watched.store.behind == after(10)
