@@ -20,7 +20,7 @@ def test_what_runs_out_while_the_api_stands_still_is_inferred(tmp_path: Path) ->
     data = tmp_path / "data"
     with serving(data, "--cluster", f"c=url:{address}") as server:
         server.wait_synced()
-        api.create("short", holder="one", duration=2)
+        api.create("short", holder="one", duration=6)
         wait_for(lambda: _changes(data, "short"), what="the Lease to be seen")
         process.signal(signal.SIGSTOP)
         try:
