@@ -98,7 +98,7 @@ def wall_parts(rows: Iterable[WallRow]) -> dict[str, str]:
     return strips | {name: _render(*what) for name, what in parts.items()}
 
 
-@lru_cache(maxsize=2048)
+@lru_cache(maxsize=4 * UPRIGHT)  # of walls in several time zones
 def _drawn(strip: WallStrip) -> str:
     return _render("wall/_fleet_strip.html", {"strip": strip})
 

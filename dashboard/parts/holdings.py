@@ -367,7 +367,7 @@ def _host_in(tracked: Tracked) -> str:
     return host_of(identity) if node is None else split_holder(identity, node).host or identity
 
 
-@lru_cache(maxsize=8192)
+@lru_cache(maxsize=2048)
 def _host_of(identity: str) -> str:
     return split_holder(identity).host or identity
 

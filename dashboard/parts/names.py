@@ -89,7 +89,7 @@ def _length(identity: str) -> str:
     return f" ({len(identity):,} characters)"
 
 
-@lru_cache(2048)  # a timeline repeats a few names a thousand times
+@lru_cache(512)  # a timeline repeats a few names a thousand times
 def _in_parts(raw: str) -> HolderView:
     identity = shown_holder(raw)
     parts = split_holder(identity)
