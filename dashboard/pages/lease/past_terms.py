@@ -311,6 +311,7 @@ def _row(
         "holder": holder_view(term.holder),
         "at": term.since,
         "since": begun if term.began else f"before {begun}",
+        "began": _began(term, now),
         "until": until_when(term.until, now, end),
         "held": (None if term.until else past.present) or HeldView.of(lasted),
         "goes_on": not (term.until or end),
@@ -320,6 +321,13 @@ def _row(
         "ended": how_ended(term),
         "note": ", ".join(_notes(term, now, end, lasted.unwatched, blind)),
     }
+
+
+def _began(term: Term, now: datetime) -> str:
+    """Between which moments it began, if nobody saw that; else ""."""
+    if not term.inferred or term.inferred_since is None:
+        return ""
+    return f"between {when(term.inferred_since, now)} and {when(term.observed_at, now)}"
 
 
 def _notes(
@@ -335,8 +343,6 @@ def _notes(
         yield f"expired and recovered {counted(len(term.gaps), 'time')}, {length} in all{aside}"
     if term.missed:
         yield f"{counted(term.missed, 'change')} of holder not seen"
-    if term.inferred and term.inferred_since:
-        yield f"began between {when(term.inferred_since, now)} and {when(term.observed_at, now)}"
 
 
 class Figure(NamedTuple):

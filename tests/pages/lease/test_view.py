@@ -119,6 +119,22 @@ def test_the_past_is_a_list_of_terms_newest_first(store, operator):
     assert shown[2].endswith("released")
 
 
+def test_a_beginning_that_nobody_saw_stands_beside_the_time_and_not_as_the_end(store, operator):
+    watched()
+    remember(ChangeType.CREATED, 50, holder="cp-2")
+    remember(
+        ChangeType.REPLACED, 10, holder="cp-1", previous_holder="cp-2", inferred=True,
+        inferred_since=ago(15),
+    )  # fmt: skip
+    html = html_of(operator.get(HOUR))
+    table = html[html.index('aria-label="Terms"') :]
+    row = re.findall(r"<tr role=\"row\">(.*?)</tr>", table, re.DOTALL)[1]
+    begun, ended = re.findall(r"<td .*?</td>", row, re.DOTALL)[1::4]
+    assert re.search(r">between (\S+ )*\S+ and (\S+ )*\S+</small>", begun)
+    on_wide = re.sub(r'<span\s+class="nowide">.*?</span>', "", ended, flags=re.DOTALL)
+    assert re.sub(r"<[^>]+>", "", on_wide).strip() == "goes on"
+
+
 @pytest.mark.parametrize(("unseen", "said"), [(False, "10 m 0 s 5 m 0 s"), (True, "not known")])
 def test_a_deletion_does_not_cut_the_time_without_a_holder(store, operator, unseen, said):
     watched()
