@@ -23,7 +23,7 @@ from dashboard.parts.incident_line import IncidentLine, care_words, incident_lin
 from dashboard.parts.key_figures import Counts, calm, of_kind, unexcused
 from dashboard.parts.lease_controls import says
 from dashboard.parts.lease_filter import LeaseFilter, Matcher, find, wants
-from dashboard.parts.lease_row import wall_tile
+from dashboard.parts.lease_row import excuse_of, wall_tile
 from dashboard.parts.wall_turns import SECONDS, turns_of
 from dashboard.watched_cluster import WatchedCluster
 from leases.domain.figures import FLAPPING_SEVERITY, SEVERITY, TROUBLE, is_in_trouble, severity
@@ -144,7 +144,8 @@ def all_trouble(
 
 
 def _rank(lease: Tracked, flappers: Collection[ObjectName]) -> float:
-    return severity(lease.phase, flaps=lease.key in flappers, excused=lease.excused)
+    excused = bool(excuse_of(lease))
+    return severity(lease.phase, flaps=lease.key in flappers, excused=excused)
 
 
 def _worst_first(lease: Tracked, flappers: Flappers) -> tuple[float, float, datetime, str]:

@@ -321,7 +321,7 @@ def wall_tile(
 ) -> dict[str, Any]:
     holder = holder_view(tracked.holder)
     bad, expired = tracked.phase in TROUBLE, tracked.phase is Phase.EXPIRED
-    excused = tracked.excused
+    excused = bool(excuse_of(tracked))
     nobody = holder is None or expired
     skipped = tracked.lasting.not_understood is not None
     lasts: Elapsed | HeldView | None = None

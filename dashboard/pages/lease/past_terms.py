@@ -126,12 +126,18 @@ def read_past(
         blind_terms=blind,
         statistics=measured,
         totals=totals,
-        needless=kind is Kind.LOCK and any(gap.since < until for gap in life.gaps),
+        needless=kind is Kind.LOCK and any(gap.since < until for gap in _all_gaps(life)),
         unseen=_unseen(stretch, key, totals),
         stretch=stretch,
         present=present,
         lost_since=_lost_since(life, stretch, totals) if goes_on and is_lost else None,
     )
+
+
+def _all_gaps(life: Life) -> Iterator[Gap]:
+    yield from life.gaps
+    for term in life.terms:
+        yield from term.gaps
 
 
 def _measured(
@@ -199,6 +205,7 @@ def past_view(
         "lost": lost,
         "lost_since": past.lost_since,
         "unseen": unseen,
+        "needless": past.needless,
         "says": f"Who held it: {note}{lost}{' without a holder' if lost else ''}{unseen}",
         "measures": measures,
         "shapes": drawn,
@@ -317,7 +324,7 @@ def _row(
         "goes_on": not (term.until or end),
         "gap": length if lost else "not known" if _was_lost_unseen(term) else "none",
         "gap_unseen": unwatched.replace(" of it", ""),
-        "gap_is_long": lost - unseen >= LONG_GAP_SECONDS,
+        "gap_is_long": lost - unseen >= LONG_GAP_SECONDS and not past.needless,
         "ended": how_ended(term),
         "note": ", ".join(_notes(term, now, end, lasted.unwatched, blind)),
     }

@@ -227,6 +227,8 @@ def _of_lane(
     if not drawn:
         return [head | {"holder": "nothing known"}]
     rows = [_words(shape, now, zoom, end, blind) for shape in drawn]
+    if lane.kind is Kind.LOCK:
+        rows = [row | {"bad": False} for row in rows]
     return [head | rows[0], *rows[1:]]
 
 

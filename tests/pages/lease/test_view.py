@@ -119,6 +119,20 @@ def test_the_past_is_a_list_of_terms_newest_first(store, operator):
     assert shown[2].endswith("released")
 
 
+@pytest.mark.parametrize(("kind", "quiet"), [(Kind.ELECTION, False), (Kind.LOCK, True)])
+def test_the_time_in_which_nobody_holds_a_lock_is_not_drawn_as_trouble(
+    store, operator, kind, quiet
+):
+    watched()
+    remember(ChangeType.CREATED, 50, holder="cp-1", kind=kind)
+    remember(ChangeType.RELEASED, 30, previous_holder="cp-1", kind=kind)
+    remember(ChangeType.ACQUIRED, 20, holder="cp-1", gap_seconds=600.0, kind=kind)
+    html = html_of(operator.get(HOUR))
+    assert ('<div class="zoomer is-lock"' in html) is quiet
+    assert ("no holder: a lock needs none</span>" in html) is quiet
+    assert ('class="gap-long"' in html) is not quiet
+
+
 def test_a_beginning_that_nobody_saw_stands_beside_the_time_and_not_as_the_end(store, operator):
     watched()
     remember(ChangeType.CREATED, 50, holder="cp-2")

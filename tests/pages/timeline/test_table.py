@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from leases.domain.change import ChangeType
+from leases.domain.kind import Kind
 from leases.models import WatchSpan
 from tests.support.board import KEY
 
@@ -29,6 +30,23 @@ def rows(operator, now):
         return [(one[0], one[3], one[4], one[2] == "now") for one in cells if len(one) == 5]
 
     return read
+
+
+def test_only_a_gap_of_a_lock_is_no_trouble(store, remember, operator):
+    remember(50, ChangeType.CREATED, "cp-1")
+    remember(30, ChangeType.RELEASED, previous="cp-1")
+    remember(20, ChangeType.ACQUIRED, "cp-1")
+    page = "/c/a/timeline/?view={}&range=1h&kind={}"
+    for kind, quiet in ((Kind.ELECTION, False), (Kind.LOCK, True)):
+        store.set_overrides({KEY: (kind, "set by ada")}, datetime.now(UTC))
+        table = operator.get(page.format("table", kind.value)).content.decode()
+        assert "no holder</td>" in table
+        assert ('<tr role="row" class="is-expired">' in table) is not quiet
+        lanes = operator.get(page.format("lanes", kind.value)).content.decode()
+        assert ("no holder: a lock needs none</span>" in lanes) is quiet
+        assert (
+            'fill="url(#hatch)" width="20" height="12"/></svg>no holder</span>' in lanes
+        ) is not quiet
 
 
 def watched(now, *minutes: tuple[float, float]) -> None:

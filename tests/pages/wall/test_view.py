@@ -160,3 +160,13 @@ def test_a_free_lock_is_no_trouble_that_the_wall_colours(board, operator):
     assert 'class="w-count is-vacant free"' in text_of(operator.get("/c/a/wall/"))
     fill(store, a_lease(lock, holder=None), a_lease(election, holder=None, version="2"))
     assert 'class="w-count is-vacant"' in text_of(operator.get("/c/a/wall/"))
+
+
+def test_a_free_lock_has_a_quiet_tile(board, operator):
+    store = board.clusters["a"].store
+    lock, election = ObjectName("apps", "lock"), ObjectName("apps", "election")
+    fill(store, a_lease(lock, holder=None), a_lease(election))
+    store.set_overrides({lock: (Kind.LOCK, "set by ada")}, datetime.now(UTC))
+    html = operator.get("/c/a/wall/?kind=lock&kind=election").content.decode()
+    tiles = re.findall(r'class="w-lane ([^"]*)" data-tile="apps/(\w+)" data-rank="(\d)', html)
+    assert sorted(tiles) == [("is-held", "election", "4"), ("is-vacant excused", "lock", "5")]
