@@ -49,7 +49,9 @@ def rough(seconds: float) -> str:
 
 def seconds(number: float) -> str:
     """A setting or an interval: `15 s`, `2.0 s`, `1 h 0 m`."""
-    return f"{number:.0f} s" if number < 2 * MINUTE and number == int(number) else age(number)
+    if number < 2 * MINUTE and (number >= TENTHS or number == int(number)):
+        return f"{int(number)} s"
+    return age(number)
 
 
 def span_of(length: timedelta) -> str:

@@ -52,6 +52,11 @@ def test_an_interval_without_a_fraction_is_said_without_one():
     assert formatting.seconds(3600) == "1 h 0 m"
 
 
+def test_intervals_of_one_chart_have_one_unit_with_a_fraction_or_without():
+    assert [formatting.seconds(one) for one in (89.0, 98.4)] == ["89 s", "98 s"]
+    assert formatting.seconds(120.5) == "2 m 0 s"
+
+
 def test_names_are_listed_up_to_a_limit():
     assert formatting.listed(["a"]) == "a"
     assert formatting.listed(["a", "b", "c"]) == "a, b and c"

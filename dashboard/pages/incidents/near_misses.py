@@ -16,7 +16,7 @@ from dashboard.lists import url_parameters
 from dashboard.lists.declaration import FoundRows, List
 from dashboard.lists.url_parameters import ListFilter
 from dashboard.parts.answer_cache import AnswerCache
-from dashboard.parts.formatting import age, counted, seconds, when
+from dashboard.parts.formatting import MINUTE, age, counted, seconds, when
 from dashboard.parts.key_figures import Calm
 from dashboard.parts.lease_row import lease_url
 from dashboard.parts.names import HolderView, ShownName, holder_view, shown_name
@@ -205,7 +205,7 @@ def _longest(intervals: Sequence[LongestInterval], now: datetime) -> list[float]
 
 
 def _tenths(length: float) -> str:
-    return f"{length:.1f} s" if length < 100 else age(length)
+    return f"{length:.1f} s" if length < 2 * MINUTE else age(length)
 
 
 class NearMissFilter(ListFilter, frozen=True, kw_only=True):

@@ -339,7 +339,7 @@ def span(seconds: float) -> str:
     seconds = max(0.0, seconds) + _EXACT
     if seconds < 10:
         return f"{int(10 * seconds) / 10:.1f} s"
-    if seconds < 120:
+    if seconds < 60:
         return f"{int(seconds)} s"
     minutes, rest = divmod(int(seconds), 60)
     return f"{minutes} min {rest} s" if rest else f"{minutes} min"

@@ -94,6 +94,11 @@ def test_a_sentence_rounds_a_length_as_the_page_beside_it_does(seconds: float) -
     assert span(600 + seconds).partition(" min")[0] == "10"
 
 
+@pytest.mark.parametrize("seconds", [60.4, 89.0, 98.7, 119.0])
+def test_a_sentence_counts_minutes_where_the_page_beside_it_does(seconds: float) -> None:
+    assert span(seconds).replace(" min", " m") == formatting.age(seconds).removesuffix(" 0 s")
+
+
 def test_losses_that_are_not_flapping_yet_have_the_sentence_of_their_cause() -> None:
     taken = [
         (at, lease(pod, renewed=at, acquired=at, transitions=n, version=n + 1))

@@ -128,6 +128,8 @@ def test_a_line_shows_the_intervals_of_the_hour(watched):
     assert bar.height == round(14 / 15 * (HEIGHT - LIMIT), 1)
     assert bar.y + bar.height == HEIGHT
     assert line.says == "Longest interval: 14.0 s. The Lease runs out at 15 s."
+    long = msgspec.structs.replace(miss, seconds=104.3, duration=110)
+    assert near_miss_line("a", long, NOW).longest == "104.3 s", "as its duration, of 110 s"
     item = near_miss_item("a", miss)
     assert item["seconds"] == 14.0
     assert max(one["seconds"] for one in item["intervals"]) == 14.0
