@@ -11,14 +11,14 @@ from leases.wire.microtime import format_time
 
 MINUTE, HOUR, DAY = 60, 3600, 86400
 TENTHS = 10  # seconds; shorter times show tenths
-_EXACT = 1e-6  # rounding error of a tenth
+_EXACT = 1e-6  # rounding error of a sum of seconds
 
 
 def age(seconds: float) -> str:
     """A length of time in its two largest units, rounded down: `0.8 s`, `1 m 30 s`, `56 d 12 h`."""
-    seconds = max(0.0, seconds)
+    seconds = max(0.0, seconds) + _EXACT
     if seconds < TENTHS:
-        return f"{int(10 * seconds + _EXACT) / 10:.1f} s"
+        return f"{int(10 * seconds) / 10:.1f} s"
     whole = int(seconds)
     if whole < MINUTE:
         return f"{whole} s"

@@ -1,7 +1,7 @@
 // Formats lengths of time, rounded down, as dashboard/parts/formatting.py does.
 export function age(seconds) {
-  const s = Math.max(0, seconds);
-  if (s < 10) return `${(Math.floor(10 * s + 1e-6) / 10).toFixed(1)} s`;
+  const s = Math.max(0, seconds) + 1e-6; // the rounding error of a sum
+  if (s < 10) return `${(Math.floor(10 * s) / 10).toFixed(1)} s`;
   const n = Math.floor(s);
   if (n < 60) return `${n} s`;
   if (n < 3600) return `${Math.floor(n / 60)} m ${n % 60} s`;
