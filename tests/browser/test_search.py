@@ -66,6 +66,14 @@ def test_the_clusters_are_groups_and_arrows_lead_through_them(visits: Visits, ax
     expect(page).to_have_url(re.compile(f"/c/{HERE}/leases/default/shared/"))
 
 
+def test_the_dialog_ends_above_the_lower_edge_of_a_small_screen(visits: Visits) -> None:
+    page = visits.open_live(f"/c/{HERE}/nodes/", viewport={"width": 320, "height": 360})
+    expect(type_there(page, "only")).to_be_visible()
+    box = finder(page).bounding_box()
+    assert box is not None
+    assert box["y"] + box["height"] <= 360
+
+
 AGAIN = pytest.mark.long
 
 
