@@ -322,5 +322,6 @@ def _room(known: dict[K, list[V]], key: K) -> list[V]:
 
 def _keep(readings: list[R], fact: R) -> None:
     if fact not in readings:
-        insort(readings, fact, key=lambda one: (one.read_at, repr(one)))  # in whatever order learned
+        # In whatever order they were learned.
+        insort(readings, fact, key=lambda one: (one.read_at, repr(one)))
         del readings[FIRST:-LAST]
