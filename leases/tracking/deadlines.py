@@ -216,15 +216,14 @@ STALL = timedelta(seconds=2)  # without a check for this long, the process stood
 
 
 class DeadlineGate:
-    """Of one watch. Deadlines are judged once what was received until `since` is followed.
-
-    It is None while the watch is not live.
-    """
+    """Of one watch. `since` is when deadlines may be judged; None while the watch is not live."""
 
     def __init__(self) -> None:
         self.since: datetime | None = None
         self.catching_up = False
-        self._least_age = inf
+        # What was received later is no backlog of the server's, however late we follow it.
+        self._sent_until = EARLIEST
+        self._least_age = self._least_age_received = inf
         self._ask: Callable[[], float] = float
         self._silent: Callable[[], float] = float
         self.look: Callable[[], object] = bool  # asks the cluster whether it is alive
@@ -253,37 +252,44 @@ class DeadlineGate:
         `silent` for how long nothing has shown that the cluster is alive, which `look` asks it.
         """
         self._ask, self._silent, self.look = unprocessed, silent, look
+        self._begin_anew(now)
         self.resumed(now)
 
     def resumed(self, now: datetime) -> None:
         """Events from the time we were disconnected may still arrive."""
         self.since = now + GRACE
-        self.catching_up = True
+        if not self.catching_up:
+            self._begin_anew(now)
         self._least_age = inf
 
+    def _begin_anew(self, now: datetime) -> None:
+        self.catching_up, self._sent_until, self._least_age_received = True, now + GRACE, inf
+
     def arrived(self, events: Sequence[WatchEvent], now: datetime) -> None:
-        """While each read was newer than all before it, the server was sending a backlog.
+        """While each read is newer than all before it, the server is sending a backlog.
 
         The writers' clocks may be wrong, so the age itself proves nothing; that it falls does.
         """
         if not self.catching_up:
             return
         some = events[:: max(1, len(events) // SAMPLE)]
-        claimed, received = [claimed_at(event) for event in some], now - self.unprocessed
-        ages = [(received - time).total_seconds() for time in claimed if time is not None]
-        if ages and (age := median(ages)) < self._least_age - NEARER:
+        claimed = [claimed_at(event) for event in some]
+        ages = [(now - time).total_seconds() for time in claimed if time is not None]
+        if not ages:
+            return
+        age, waited = median(ages), self.unprocessed
+        if age < self._least_age - NEARER:
             self._least_age = age
-            self.since = received + (GRACE if age < OLD else LONG_GRACE)
+            self.since = now + (GRACE if age < OLD else LONG_GRACE)
+        age -= waited.total_seconds()
+        if age < self._least_age_received - NEARER:
+            self._least_age_received = age
+            self._sent_until = now - waited + (GRACE if age < OLD else LONG_GRACE)
 
     @property
     def unprocessed(self) -> timedelta:
         """How long received data may have waited already."""
         return timedelta(seconds=self._ask())
-
-    @property
-    def is_behind(self) -> bool:
-        """Whether much data waited at the last check."""
-        return self._unprocessed > GRACE
 
     def behind(self, now: datetime, due: datetime | None) -> datetime | None:
         """Return since when our state is out of date though the watch is live, or None.
@@ -296,7 +302,7 @@ class DeadlineGate:
         before, self._unprocessed = self._unprocessed, self.unprocessed
         if due is not None and now - due > STALL:
             return due
-        if self._unprocessed and before and self.is_behind:
+        if self._unprocessed and before and self._unprocessed > GRACE:
             return now - self._unprocessed
         return None
 
@@ -304,6 +310,12 @@ class DeadlineGate:
         """Return up to when deadlines may be judged: all data received until then was applied."""
         known = now - self._unprocessed
         return known if self.since is not None and known >= self.since else None
+
+    def followed_until(self, now: datetime) -> datetime | None:
+        """Return up to when all that was sent is followed while much waits, or None."""
+        known, waits = now - self._unprocessed, self._unprocessed > GRACE
+        catches_up = waits and self.catching_up and self.since is not None
+        return known if catches_up and known >= self._sent_until else None
 
     def alive_until(self, now: datetime) -> datetime:
         """Return until when the cluster was surely alive: what ran out later, it may have renewed

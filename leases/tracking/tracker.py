@@ -300,19 +300,16 @@ class Tracker:
         behind = self._gate.behind(now, planned)
         if behind is not None and behind == planned:
             self._stood_still(behind, now)
-        elif behind is not None and self._gate.catching_up:
-            self._store.lost(behind)
         elif behind is not None:
             self._catch_up(behind, now)
         until, wait = self._gate.until(now), BETWEEN_TURNS
+        if until is not None and self._gate.catching_up:
+            self._gate.catching_up = False
+            self._store.caught_up()
+            self._emit_missed(self._missed.caught_up(now, self.resource_version), now)
+        elif until is None and (until := self._gate.followed_until(now)) is not None:
+            self._store.follows(until)
         if until is not None:
-            if self._gate.is_behind:
-                self._store.follows(until)
-                wait = UNTIL_READ
-            elif self._gate.catching_up:
-                self._gate.catching_up = False
-                self._store.caught_up()
-                self._emit_missed(self._missed.caught_up(now, self.resource_version), now)
             alive = self._gate.alive_until(now)
             self._deliver(self._store.turn(now, by=until, alive=alive))
             due = self._store.next_deadline()
