@@ -119,12 +119,16 @@ class LeaseClient:
     async def watch(
         self, since: str, *, timeout_seconds: int, known: Container[int] = ()
     ) -> AsyncIterator[AsyncIterator[Sequence[watch_decoding.WatchEvent]]]:
-        """Yield the events of each read of a watch; see `open_watch`."""
-        async with (
-            self.open_watch(since, timeout_seconds=timeout_seconds, known=known) as watch,
-            contextlib.aclosing(watch.readings()) as readings,
-        ):
-            yield readings
+        """Yield the events of each read of a watch, beside one that is open; see `open_watch`."""
+        before = self._watched
+        try:
+            async with (
+                self.open_watch(since, timeout_seconds=timeout_seconds, known=known) as watch,
+                contextlib.aclosing(watch.readings()) as readings,
+            ):
+                yield readings
+        finally:
+            self._watched = before or self._watched
 
     @contextlib.asynccontextmanager
     async def open_watch(

@@ -322,13 +322,7 @@ class _Reflection:
         begun = False
         async with contextlib.aclosing(self._client.list()) as pages:
             async for page in pages:
-                age = 0.0
-                if not begun and self._known_version:
-                    came = time.monotonic()
-                    async with contextlib.aclosing(self._past(page.resource_version)) as news:
-                        async for event in news:
-                            yield event
-                    age = time.monotonic() - came
+                came, age = time.monotonic(), 0.0
                 if not begun and isinstance(page, ListPage):
                     try:
                         self._ahead = await stack.enter_async_context(
@@ -337,6 +331,11 @@ class _Reflection:
                         self._ahead.read()
                     except ApiError as error:  # a later try will say why
                         logger.info("cannot watch while the list is read: %s", error)
+                if not begun and self._known_version:
+                    async with contextlib.aclosing(self._past(page.resource_version)) as news:
+                        async for event in news:
+                            yield event
+                    age = time.monotonic() - came
                 begun = True
                 if isinstance(page, Listed):
                     self.version = page.resource_version

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from typing import Any
 
 import msgspec
@@ -11,8 +12,8 @@ import pytest
 from leases.kube.backoff import Backoff
 from leases.kube.http_session import Timeouts
 from leases.kube.lease_client import LeaseClient
-from leases.kube.reflector import REPLAY_TRIES
-from leases.wire.watch_decoding import Listed
+from leases.kube.reflector import REPLAY_TRIES, reflect
+from leases.wire.watch_decoding import Connected, Listed
 from tests.kube.conftest import FAST
 from tests.support.following import applied, follow, words_of
 from tests.support.scripted_api import (
@@ -121,6 +122,37 @@ async def test_a_watch_that_ends_during_the_list_is_opened_again_after_it(
     cluster.script("watch", ends_at_once, stream(modified("c", version=101), end="hang"))
     seen = await follow(client, backoff, until=applied("c"))
     assert words_of(seen)[-1] == "Applied c@101"
+
+
+async def test_the_watch_of_a_list_is_open_before_missed_events_are_replayed(
+    cluster: ScriptedServer, client: LeaseClient, backoff: Backoff
+) -> None:
+    """A replay may take so long that the list's version is too old to watch from."""
+    replayed = stream(modified("a", version=95), modified("a", version=100), end="hang")
+    cluster.script("list", listing(lease("a", version=90), next_page="more"))
+    cluster.script("page", listing(lease("b", version=95)))
+    cluster.script("watch", stream(end="hang"), replayed)
+    seen = await follow(
+        client, backoff, until=lambda seen: "Connected" in words_of(seen), since="90"
+    )
+    assert [one.query["resourceVersion"] for one in cluster.seen("watch")] == ["100", "90"]
+    assert words_of(seen)[:2] == ["Replayed Applied a@95", "Replayed Applied a@100"]
+
+
+async def test_after_a_replay_the_watch_of_the_list_is_the_newest(
+    cluster: ScriptedServer, client: LeaseClient, backoff: Backoff
+) -> None:
+    """It says how long data waited, and it asks a silent cluster whether it is alive."""
+    cluster.script("list", listing(lease("a", version=90), next_page="more"))
+    cluster.script("page", listing(lease("b", version=95)))
+    replayed = stream(modified("a", version=100), end="hang")
+    cluster.script("watch", stream(end="hang"), replayed)
+    async with contextlib.aclosing(reflect(client, since="90", backoff=backoff)) as events:
+        async for event in events:
+            if isinstance(event, Connected):
+                break
+        assert client._watched is not None
+        assert not client._watched._response.closed
 
 
 async def test_after_a_restart_the_missed_events_are_replayed_before_the_list(
