@@ -121,7 +121,7 @@ def _merged(event: Event, history: History, spans: list[UnseenSpan]) -> bool:
         if span.since < int(event["rv"]) <= span.until:
             known = history.by_key[event["key"]]
             before = [c for c in known if seconds(c["observed_at"]) <= span.ended]
-            last = span.last[event["key"]] or None
+            last = span.last.get(event["key"], event["to"]) or None
             shown = [c for c in known if span.shows(c)]
             return any(c["holder"] == last for c in (*shown, *before[-3:]))
     return False

@@ -55,12 +55,13 @@ def unseen_spans(truth: list[Event], settling: float) -> list[UnseenSpan]:
     """The times from which the API showed nothing but a list, and `settling` seconds about each."""
     spans: list[UnseenSpan] = []
     since: int | None = None
+    newest = 0  # from where a watch was opened last
     written: list[tuple[int, float]] = [(0, 0.0)]
     changes = [e for e in truth if e["kind"] in WORDS and e["kind"] != "resumed"]
     for event in truth:
         if event["kind"] in WORDS:
             written.append((int(event["rv"]), event["t"]))
-        elif event["kind"] == "storm.410":
+        elif event["kind"] == "storm.410" and int(event["rv"]) >= newest:  # else of a replay
             since = int(event["rv"]) if since is None else min(since, int(event["rv"]))
         elif event["kind"] == "storm.watch" and since is not None:
             began = max(at for version, at in written if version <= since)
@@ -69,6 +70,8 @@ def unseen_spans(truth: list[Event], settling: float) -> list[UnseenSpan]:
             ended = event["t"] + settling
             spans.append(UnseenSpan(since, until, began - settling, ended, last))
             since = None
+        if event["kind"] == "storm.watch":
+            newest = max(newest, int(event["rv"]))
     return spans
 
 
