@@ -187,3 +187,32 @@ async def test_what_ran_out_is_told_as_soon_as_all_was_followed_that_came_until_
     assert kept.observed_at == after(received - 0.1)  # which is long ago
     assert kept.estimated
     assert watched.store.behind == after(10)
+
+
+async def test_a_backlog_that_came_at_once_is_followed_before_anything_is_judged(
+    watched: Watched,
+) -> None:
+    watched.live(lease())
+    watched.at(1, Disconnected("cut"))
+    watched.at(2, Connected())
+    watched.at(2.5, Disconnected("cut again"))
+    watched.at(30, Connected(lambda: (watched.now - after(30)).total_seconds()))
+    watched.at(33)
+    for version, renewed in enumerate((10, 20, 29), start=2):
+        watched.at(33, Applied(lease(renewed=renewed, version=version)))
+    watched.at(34)
+    assert watched.changes == ["created"]
+
+
+async def test_a_backlog_of_which_little_waits_is_followed_before_anything_is_judged(
+    watched: Watched,
+) -> None:
+    waits = 0.9
+    watched.live(lease(duration=6), lease(name="other", uid="other"))
+    watched.at(5, Disconnected("cut"))
+    watched.at(6, Connected(lambda: waits))
+    watched.at(6, Applied(lease(name="other", uid="other", renewed=5.1, version=2)))
+    waits = 0.0
+    watched.at(6.5)
+    watched.at(6.5, Applied(lease(duration=6, renewed=5.5, version=3)))
+    assert watched.changes == ["created", "created"]
