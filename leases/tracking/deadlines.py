@@ -96,7 +96,7 @@ class BlindTimes:
         self.heard: datetime | None = None  # when the newest event or list came
         # Since when events may report the past; None when live
         self.behind: datetime | None = None
-        # Until when events were followed since; None where it is unknown
+        # Events that came up to then are followed since; None: unknown
         self._followed: datetime | None = None
         self._blind: tuple[datetime | None, datetime] | None = None  # the last blind time
         self._jumped: datetime | None = None  # time of the last clock jump, by the new clock
@@ -125,7 +125,7 @@ class BlindTimes:
             self._blind = (self.behind, at)
 
     def follows(self, until: datetime) -> None:
-        """Events still report the past; all that were sent until then were followed."""
+        """Events still report the past, and those that were sent by `until` are followed."""
         self._followed = until
 
     def caught_up(self) -> None:
@@ -221,7 +221,7 @@ class DeadlineGate:
     def __init__(self) -> None:
         self.since: datetime | None = None
         self.catching_up = False
-        # What was received later is no backlog of the server's, however late we follow it.
+        # What is received after this is no backlog of the server, however late we follow it.
         self._sent_until = EARLIEST
         self._least_age = self._least_age_received = inf
         self._ask: Callable[[], float] = float
@@ -237,9 +237,9 @@ class DeadlineGate:
 
     def clock_jumped(self, jump: Jump) -> None:
         """Move the time, and measure the age of events anew."""
-        self.since = moved(self.since, jump.by)
+        self.since, self._sent_until = moved(self.since, jump.by), moved(self._sent_until, jump.by)
         self._stood = moved(self._stood[0], jump.by), moved(self._stood[1], jump.by)
-        self._least_age = inf
+        self._least_age = self._least_age_received = inf
 
     def connected(
         self,
@@ -312,7 +312,10 @@ class DeadlineGate:
         return known if self.since is not None and known >= self.since else None
 
     def followed_until(self, now: datetime) -> datetime | None:
-        """Return up to when all that was sent is followed while much waits, or None."""
+        """Return until when all that was sent is followed, while much received data waits.
+
+        None: nothing waits, or a backlog of the server may still come.
+        """
         known, waits = now - self._unprocessed, self._unprocessed > GRACE
         catches_up = waits and self.catching_up and self.since is not None
         return known if catches_up and known >= self._sent_until else None

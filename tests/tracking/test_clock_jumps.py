@@ -13,7 +13,7 @@ from leases.domain.lease import Lease, ObjectName
 from leases.domain.phase import Phase
 from leases.domain.steady_clock import Jump
 from leases.domain.watched_times import ConnectionState
-from leases.tracking.deadlines import BlindTimes
+from leases.tracking.deadlines import BlindTimes, DeadlineGate
 from leases.tracking.renewals import RenewalLog
 from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Update
@@ -271,3 +271,26 @@ def test_what_was_followed_moves_too(by: timedelta) -> None:
     blind.follows(after(20))
     blind.clock_jumped(Jump(after(30), after(30) + by))
     assert blind.known_until == after(20) + by
+
+
+@steps
+def test_a_backlog_is_told_from_what_waits_as_before(by: timedelta) -> None:
+    gate = DeadlineGate()
+    gate.connected(after(0), lambda: 3.0)
+    gate.clock_jumped(Jump(after(2), after(2) + by))
+    for seconds, known in ((3, None), (5, after(2) + by)):
+        now = after(seconds) + by
+        gate.behind(now, None)
+        assert gate.followed_until(now) == known
+
+
+def test_the_ages_of_a_backlog_are_measured_anew() -> None:
+    gate = DeadlineGate()
+    gate.connected(after(0), lambda: 3.0)
+    gate.arrived([Applied(lease(renewed=3))], after(3.1))
+    gate.clock_jumped(Jump(after(3.2), after(3.2) + HOUR))
+    for step in range(5):
+        gate.arrived([Applied(lease(renewed=step))], after(3.3 + step / 10) + HOUR)
+    now = after(6) + HOUR
+    gate.behind(now, None)
+    assert gate.followed_until(now) is None
