@@ -50,7 +50,7 @@ def rough(seconds: float) -> str:
 def seconds(number: float) -> str:
     """A setting or an interval: `15 s`, `2.0 s`, `1 h 0 m`."""
     if number < 2 * MINUTE and (number >= TENTHS or number == int(number)):
-        return f"{int(number)} s"
+        return f"{int(number + _EXACT)} s"
     return age(number)
 
 

@@ -56,6 +56,7 @@ def test_an_interval_without_a_fraction_is_said_without_one():
 
 def test_intervals_of_one_chart_have_one_unit_with_a_fraction_or_without():
     assert [formatting.seconds(one) for one in (89.0, 98.4)] == ["89 s", "98 s"]
+    assert formatting.seconds(49.99999999) == "50 s"
     assert formatting.seconds(120.5) == "2 m 0 s"
 
 
