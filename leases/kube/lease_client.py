@@ -119,7 +119,10 @@ class LeaseClient:
     async def watch(
         self, since: str, *, timeout_seconds: int, known: Container[int] = ()
     ) -> AsyncIterator[AsyncIterator[Sequence[watch_decoding.WatchEvent]]]:
-        """Yield the events of each read of a watch, beside one that is open; see `open_watch`."""
+        """Yield the events of each read of a watch; see `open_watch`.
+
+        It may be open beside another one, which is the newest again afterwards.
+        """
         before = self._watched
         try:
             async with (

@@ -62,7 +62,7 @@ class Ahead:
         self._is_open = False
         # (time of reading, the watch that read, lines)
         self._kept: deque[tuple[float, OpenWatch, bytes]] = deque()
-        self._newest: list[bytes] = []  # the lines of the last reading
+        self._last_lines: list[bytes] = []  # of the last reading
         self._bytes = 0  # that are kept
         self._rest_since: float | None = None  # the rest of what was read last is not followed yet
         self._came = asyncio.Event()  # something was kept, or nobody reads now
@@ -75,7 +75,7 @@ class Ahead:
         await self._opened.aclose()
         self._watch = await self._opened.enter_async_context(self._open_watch(since))
         self._lines, self._is_open = self._watch.lines(), True
-        self._since, self._newest = since, []
+        self._since, self._last_lines = since, []
 
     def unprocessed_seconds(self) -> float:
         """Return how many seconds the oldest line has waited that was read ahead; 0: none was."""
@@ -92,25 +92,25 @@ class Ahead:
 
     async def follow(self) -> AsyncGenerator[Sequence[WatchEvent], None]:
         """Yield the kept lines, then new ones. Raises ApiError if the watch broke."""
-        is_open = True
-        while is_open:
+        reads_ahead = True
+        while reads_ahead:
             if self._reading is not None:
                 async with contextlib.aclosing(self._follow_kept(self._reading)) as kept:
                     async for events in kept:
                         yield events
-            slices, is_open = self._watch.slices, False
+            slices, reads_ahead = self._watch.slices, False
             async for lines in self._lines:
-                self._newest = lines
+                self._last_lines = lines
                 await slices.end()
                 for events in self._watch.events(lines):
                     waited = self._watch.unprocessed_seconds()
-                    if not is_open and waited > TOO_SLOW:
+                    if not reads_ahead and waited > TOO_SLOW:
                         self._rest_since = time.monotonic() - waited
                         self.read()
-                        is_open = True
+                        reads_ahead = True
                     yield events
                     await slices.end()
-                if is_open:
+                if reads_ahead:
                     self._rest_since = None
                     break
 
@@ -173,7 +173,7 @@ class Ahead:
 
     def _read_until(self) -> str:
         """Return the version up to which events were read. Raises ApiError if an error was read."""
-        versions = (read_event(line).resource_version for line in reversed(self._newest))
+        versions = (read_event(line).resource_version for line in reversed(self._last_lines))
         return next(filter(None, versions), self._since)
 
     async def _keep(self, backoff: Backoff) -> None:
@@ -185,7 +185,7 @@ class Ahead:
             if lines is None:
                 return
             backoff.reset()
-            self._newest = lines
+            self._last_lines = lines
             for first in range(0, len(lines), PACKED):
                 some = b"\n".join(lines[first : first + PACKED])
                 packed = zlib.compress(some, FAST)

@@ -193,7 +193,7 @@ class Contender(msgspec.Struct, frozen=True):
         return split_holder(self.identity).suffix is not None
 
 
-@lru_cache(512)  # each restart makes a name that nobody asks for for long
+@lru_cache(512)  # each restart makes a new name, and few ask for old ones
 def contender(identity: str | None) -> Contender | None:
     """Read an identity; None: nobody."""
     if not identity:

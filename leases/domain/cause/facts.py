@@ -322,6 +322,6 @@ def _room(known: dict[K, list[V]], key: K) -> list[V]:
 
 def _keep(readings: list[R], fact: R) -> None:
     if fact not in readings:
-        # In whatever order they were learned.
+        # Facts of one moment have the same order whichever was learned first.
         insort(readings, fact, key=lambda one: (one.read_at, repr(one)))
         del readings[FIRST:-LAST]
