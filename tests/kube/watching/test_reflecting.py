@@ -15,7 +15,7 @@ from leases.kube.lease_client import LeaseClient
 from leases.kube.reflector import REPLAY_TRIES, reflect
 from leases.wire.watch_decoding import Connected, Listed
 from tests.kube.conftest import FAST
-from tests.support.following import applied, follow, words_of
+from tests.support.following import LIMIT, applied, follow, words_of
 from tests.support.scripted_api import (
     GONE,
     Connection,
@@ -147,7 +147,10 @@ async def test_after_a_replay_the_watch_of_the_list_is_the_newest(
     cluster.script("page", listing(lease("b", version=95)))
     replayed = stream(modified("a", version=100), end="hang")
     cluster.script("watch", stream(end="hang"), replayed)
-    async with contextlib.aclosing(reflect(client, since="90", backoff=backoff)) as events:
+    async with (
+        asyncio.timeout(LIMIT),
+        contextlib.aclosing(reflect(client, since="90", backoff=backoff)) as events,
+    ):
         async for event in events:
             if isinstance(event, Connected):
                 break

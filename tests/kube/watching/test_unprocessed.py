@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -355,6 +355,25 @@ async def test_a_watch_that_ends_while_it_is_read_ahead_is_opened_again_where_it
     assert [one._response.closed for one in watches] == [True] * 3
 
 
+async def until_broken(
+    client: LeaseClient, backoff: Backoff, known: Callable[[], Awaitable[object]]
+) -> list[str]:
+    """The versions followed before the watch is told as broken. The first waits for `known`."""
+    followed: list[str] = []
+    async with (
+        asyncio.timeout(LIMIT),
+        contextlib.aclosing(reflector.reflect(client, since=None, backoff=backoff)) as events,
+    ):
+        async for event in events:
+            if isinstance(event, Disconnected):
+                break
+            if isinstance(event, Arrived):
+                if not followed:
+                    await known()
+                followed += [one.resource_version for one in each(event)]
+    return followed
+
+
 @pytest.mark.parametrize(("code", "asked"), [(401, 3), (403, 2), (410, 2)])
 async def test_a_watch_that_may_not_be_opened_again_is_not_asked_for_until_all_is_followed(
     code: int,
@@ -368,19 +387,18 @@ async def test_a_watch_that_may_not_be_opened_again_is_not_asked_for_until_all_i
     monkeypatch.setattr(reflector, "Backoff", Delays)
     lines = [modified("a", version=101 + number) for number in range(400)]
     cluster.script("list", listing(version="100"))
-    cluster.script("watch", in_two(lines, "cut"), answer(code))
-    followed: list[str] = []
-    async with (
-        asyncio.timeout(LIMIT),
-        contextlib.aclosing(reflector.reflect(client, since=None, backoff=backoff)) as events,
-    ):
-        async for event in events:
-            if isinstance(event, Disconnected):
-                break
-            if isinstance(event, Arrived):
-                if not followed:
-                    await asyncio.sleep(3 * OLD)
-                followed += [one.resource_version for one in each(event)]
+    refused = asyncio.Event()
+
+    async def refuse(connection: Connection) -> None:
+        await answer(code)(connection)
+        refused.set()
+
+    async def refused_for_long() -> None:
+        await refused.wait()
+        await asyncio.sleep(OLD)  # in which it would be asked many times
+
+    cluster.script("watch", in_two(lines, "cut"), refuse)
+    followed = await until_broken(client, backoff, refused_for_long)
     assert followed == [str(101 + number) for number in range(len(lines))]
     assert len(cluster.seen("watch")) == asked
 
@@ -395,22 +413,18 @@ async def test_a_watch_that_broke_is_broken_as_soon_as_all_is_followed(
 ) -> None:
     """Not after the delay before the next try to open it: meanwhile nobody knows anything."""
     monkeypatch.setattr(reflector, "TOO_SLOW", -1.0)
-    monkeypatch.setattr(reflector, "Backoff", lambda: Backoff(first=10 * LIMIT, limit=10 * LIMIT))
+    cut = asyncio.Event()
+
+    class Long(Backoff):
+        def delay(self, **reasons: Any) -> float:
+            cut.set()
+            return 10 * LIMIT
+
+    monkeypatch.setattr(reflector, "Backoff", Long)
     lines = [modified("a", version=101 + number) for number in range(400)]
     cluster.script("list", listing(version="100"))
     cluster.script("watch", in_two(lines, "cut") if many else stream(lines[0], end="cut"))
-    followed: list[str] = []
-    async with (
-        asyncio.timeout(LIMIT),
-        contextlib.aclosing(reflector.reflect(client, since=None, backoff=backoff)) as events,
-    ):
-        async for event in events:
-            if isinstance(event, Disconnected):
-                break
-            if isinstance(event, Arrived):
-                if not followed:
-                    await asyncio.sleep(3 * OLD)  # that it was cut is known
-                followed += [one.resource_version for one in each(event)]
+    followed = await until_broken(client, backoff, cut.wait)
     assert len(followed) == (400 if many else 1)
 
 
