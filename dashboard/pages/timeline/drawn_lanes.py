@@ -226,14 +226,17 @@ def _of_lane(
     }
     if not drawn:
         return [head | {"holder": "nothing known"}]
-    rows = [_words(shape, now, zoom, end, blind) for shape in drawn]
-    if lane.kind is Kind.LOCK:
-        rows = [row | {"bad": False} for row in rows]
+    rows = [_words(shape, lane.kind, now, zoom, end, blind) for shape in drawn]
     return [head | rows[0], *rows[1:]]
 
 
 def _words(
-    shape: Shape, now: datetime, zoom: Zoom, end: datetime | None, blind: Sequence[Span]
+    shape: Shape,
+    kind: Kind | None,
+    now: datetime,
+    zoom: Zoom,
+    end: datetime | None,
+    blind: Sequence[Span],
 ) -> dict[str, Any]:
     """The words of one shape; a gap, or the part of a term between two, is shown whole, also
     outside the stretch.
@@ -252,7 +255,7 @@ def _words(
         lost = lane_labels.gap_seconds(shape.gap, end or now)
         not_seen = lane_labels.unwatched_in(shape.gap, end or now, blind)
         length, _, note = gap_length(lost, not_seen).partition(", ")
-        bad = not_seen < lost
+        bad = not_seen < lost and kind is not Kind.LOCK  # a lock needs no holder
     else:
         holder, note = counted(shape.changes, "change"), lane_labels.among(shape)
         length = age(shape.seconds)
