@@ -8,6 +8,7 @@ from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 
 from dashboard.parts.formatting import when
+from dashboard.parts.lease_row import FREE
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.phase import Phase
@@ -39,6 +40,11 @@ def stood(standing: PastState) -> str:
     if standing.phase is PastPhase.DELETED and standing.since is None:
         return ABSENT
     return standing.phase.value
+
+
+def counted_as(kind: Kind | None, word: str) -> str:
+    """The word by which a Lease is counted: a lock that nobody holds is `free`, no trouble."""
+    return FREE if kind is Kind.LOCK and word == PastPhase.VACANT else word
 
 
 def stood_when_watched(standing: PastState, *, watched: bool) -> str:

@@ -24,8 +24,9 @@ export function showInstant(board, words, foggy) {
   const state = board.querySelector("[data-instant]");
   if (!state) return;
   const count = (...some) => words.filter((word) => some.includes(word)).length;
-  const [nobody, known, unknown] = [count("expired", "vacant"), count("held", "expired", "vacant"), count("unknown", "many")];
-  const [css, symbol] = foggy ? ["late", "i-blind"] : known ? SIGNS[nobody ? "expired" : "held"] : SIGNS.unknown;
+  const [lost, free, held, unknown] = [count("expired", "vacant"), count("free"), count("held"), count("unknown", "many")];
+  const [nobody, known] = [lost + free, lost + free + held];
+  const [css, symbol] = foggy ? ["late", "i-blind"] : known ? SIGNS[lost ? "expired" : free ? "vacant" : "held"] : SIGNS.unknown;
   state.className = `state is-${css}`;
   draw(state.querySelector("svg"), symbol);
   const number = Object.assign(document.createElement("b"), { textContent: nobody });

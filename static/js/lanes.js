@@ -17,6 +17,9 @@ export function readLanes(lanes) {
   const rows = [...lanes.querySelectorAll("[data-lane]")].map((row) => ({
     key: row.dataset.lane,
     before: row.dataset.before,
+    get lock() {
+      return row.classList.contains("is-lock");
+    },
     get cell() {
       return row.querySelector("[data-as-of]"); // htmx may have replaced it
     },

@@ -57,13 +57,13 @@ export function startPlayhead(board, lanes) {
     timer = setTimeout(() => setAt(board, t, rows), SETTLED);
   }
 
-  /** Show who held this row's Lease at t. Returns its state in a word. */
+  /** Show who held this row's Lease at t. Returns the word by which it is counted. */
   function fill(row) {
     const { content, text, word } = stoodAt(row, t);
     row.many = word === "many";
     row.cell.replaceChildren(content ?? text);
     showDot(row.dot, word, clockOf(t));
-    return word;
+    return row.lock && word === "vacant" ? "free" : word;
   }
 
   const drag = (event) => {

@@ -11,11 +11,19 @@ from dashboard.charts.lanes import MAX_SHAPES, BusyTime, Shape, shapes
 from dashboard.charts.time_axis import Scale
 from dashboard.pages.timeline.lane_query import TROUBLED, Lanes, TimelineLane
 from dashboard.parts import lane_labels
-from dashboard.parts.as_of import ABSENT, FLAPPING, SIGNS, group_titles, stood, stood_when_watched
+from dashboard.parts.as_of import (
+    ABSENT,
+    FLAPPING,
+    SIGNS,
+    counted_as,
+    group_titles,
+    stood,
+    stood_when_watched,
+)
 from dashboard.parts.formatting import age, counted, gap_length, listed, when
 from dashboard.parts.incident_line import IncidentBand
 from dashboard.parts.key_figures import lease_measures
-from dashboard.parts.lease_row import NOT_WATCHED, HeldView
+from dashboard.parts.lease_row import FREE, NOT_WATCHED, HeldView
 from dashboard.parts.names import HolderView, holder_view, shown_holder, shown_name
 from dashboard.parts.page_links import ShownTime, holder_url, lease_url_at
 from dashboard.parts.time_range import TimeRange, Zoom
@@ -341,7 +349,7 @@ def _gap(gap: Gap) -> dict[str, Any]:
     }
 
 
-_THERE = ("held", "expired", "vacant")
+_THERE = ("held", "expired", "vacant", FREE)
 
 
 class Instant(msgspec.Struct, frozen=True):
@@ -378,12 +386,13 @@ def instant_of(lanes: Lanes, *, follows: bool) -> Instant | None:
     part = lanes.chosen.total > len(lanes.page)
     words = lanes.stands
     if words is None:
-        words = Counter(stood(lane.standing) for lane in lanes.page)
+        words = Counter(counted_as(lane.kind, stood(lane.standing)) for lane in lanes.page)
     known = sum(words[word] for word in _THERE)
     nobody = known - words["held"]
     if not known:
         return Instant("deleted", "i-minus", 0, 0, words["unknown"], _says_of_none(words))
-    css = "expired" if nobody else "held"
+    trouble = "expired" if nobody > words[FREE] else "vacant"
+    css = trouble if nobody else "held"
     unknown = words["unknown"]
     of = " drawn" if part and lanes.stands is None else ""
     return Instant(css, f"st-{css}", nobody, known + unknown, unknown, "", of, part)

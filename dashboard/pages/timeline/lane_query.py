@@ -10,7 +10,7 @@ import msgspec
 
 from dashboard.charts.lanes import BusyTime
 from dashboard.parts.answer_cache import AnswerCache
-from dashboard.parts.as_of import NOT_YET, created_after, nobody_at, stood
+from dashboard.parts.as_of import NOT_YET, counted_as, created_after, nobody_at, stood
 from dashboard.parts.flapping import flappers_of
 from dashboard.parts.holdings import KINDS as KINDS_OF_HOLDERS
 from dashboard.parts.names import is_held_by
@@ -236,7 +236,7 @@ def _stands(
     past: Collection[ObjectName],
     held: Collection[ObjectName] | None,
 ) -> Counter[str] | None:
-    """Count how all wanted Leases stand at the playhead, in words of `stood`.
+    """Count how all wanted Leases stand at the playhead, in words of `counted_as`.
 
     `past`: those that history knows of the stretch; the store may not have them.
     """
@@ -244,14 +244,20 @@ def _stands(
     living = [one for one in store.select(kinds, tuple(Phase)) if wants(one.key)]
     if shown.follows:
         nobody = (Phase.EXPIRED, Phase.VACANT)
-        return Counter(one.phase.value if one.phase in nobody else "held" for one in living)
+        return Counter(
+            counted_as(one.kind, one.phase.value) if one.phase in nobody else "held"
+            for one in living
+        )
     keys = sorted({*(one.key for one in living), *filter(wants, past)})
     if len(keys) > MAX_STANDS:
         return None
-    states = {state.key: state.standing for state in states_at(store.cluster, keys, shown.at)}
+    states = {state.key: state for state in states_at(store.cluster, keys, shown.at)}
     missing = [key for key in keys if key not in states and not store.get(key)]
     later = born_later(store.cluster, missing, shown.at)
-    words: Counter[str] = Counter(stood(standing) for standing in states.values())
+    words = Counter(
+        counted_as(_kind(store.get(key), state), stood(state.standing))
+        for key, state in states.items()
+    )
     for key in keys:
         if key not in states:
             absent = key in later or created_after(store.get(key), shown.at)
@@ -372,6 +378,10 @@ def _covers(span: UnwatchedTime, shown: TimeRange) -> bool:
     return span.since <= shown.at < span.until or shown.at == span.until == shown.until
 
 
+def _kind(tracked: Tracked | None, state: State | None) -> Kind | None:
+    return tracked.kind if tracked else state.kind if state else None
+
+
 def _lane(
     store: Store,
     place: LanePlace,
@@ -393,7 +403,7 @@ def _lane(
         busy=tuple(BusyTime(b.since, b.until, b.changes) for b in lane.bands if b.changes > 1),
         changes=lane.changes,
         phase=tracked.phase.value if tracked else "deleted",
-        kind=tracked.kind if tracked else state.kind if state else None,
+        kind=_kind(tracked, state),
         standing=standing,
         watched=watched,
         edits=edits,

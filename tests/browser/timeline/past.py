@@ -1,5 +1,6 @@
 """Writes a past into a data directory: `past.py NOW` makes one Lease that was handed over, with
-a gap, of sixty that passed from one holder to the next, and of one that did so again and again.
+a gap, one lock that was given back, sixty Leases that passed from one holder to the next, and one
+that did so again and again.
 """
 
 from __future__ import annotations
@@ -23,14 +24,16 @@ LANES = 60
 LONG = "keda-operator-6f9f9c5b4"  # a set of Pods, of which the first lane has two
 
 
-def row(name: str, change: ChangeType, at: datetime, holder: str, version: int, **more) -> Row:
+def row(
+    name: str, change: ChangeType, at: datetime, holder: str | None, version: int, **more
+) -> Row:
     return to_row(
         Change(
             cluster="embedded",
             namespace="default",
             name=name,
             uid=f"uid-{name}",
-            kind=Kind.ELECTION,
+            kind=more.pop("kind", Kind.ELECTION),
             change=change,
             at=at,
             observed_at=at,
@@ -50,6 +53,11 @@ def main() -> None:
         row(
             "handed-over", ChangeType.TAKEN_OVER, now - timedelta(hours=2, minutes=40), "cp-2", 3,
             previous_holder="cp-1", gap_seconds=1200.0,
+        ),
+        row("lock", ChangeType.CREATED, now - timedelta(hours=5), "cp-1", 1, kind=Kind.LOCK),
+        row(
+            "lock", ChangeType.RELEASED, now - timedelta(hours=3), None, 2, kind=Kind.LOCK,
+            previous_holder="cp-1",
         ),
     ]  # fmt: skip
     for number in range(LANES):

@@ -191,9 +191,25 @@ def test_signs_and_finding_go_with_the_playhead(server: Server, page: Page) -> N
         lambda url: moment(parse_qs(urlsplit(url).query)["at"][0]) > now() - timedelta(hours=3)
     )
     expect(finding).to_have_text("1 of 50 drawn without a holder")  # 12 are on the next page
+    expect(finding).to_have_class("state is-expired")
     page.reload()
     expect(dot).to_have_class("is-expired")
     expect(finding).to_have_text("1 of 62 without a holder")
+
+
+def test_a_lock_that_nobody_held_is_no_trouble_at_the_playhead(server: Server, page: Page) -> None:
+    page.goto(stretch(server, kind="lock", at=text_of(3.05)))
+    finding = page.locator("[data-instant]")
+    expect(finding).to_have_class("state is-held")
+    page.locator(".playhead[aria-valuetext]").focus()
+    page.keyboard.press("PageUp")
+    for _ in range(2):  # as the script draws it, and the server
+        expect(finding).to_have_text("1 of 1 without a holder")
+        expect(finding).to_have_class("state is-vacant")
+        page.wait_for_url(
+            lambda url: moment(parse_qs(urlsplit(url).query)["at"][0]) > now() - timedelta(hours=3)
+        )
+        page.reload()
 
 
 def test_the_brush_draws_moves_and_takes_back_a_stretch(server: Server, page: Page) -> None:

@@ -32,17 +32,20 @@ def rows(operator, now):
     return read
 
 
-def test_only_a_gap_of_a_lock_is_no_trouble(store, remember, operator):
+def test_only_a_gap_of_a_lock_is_no_trouble(store, remember, operator, now):
     remember(50, ChangeType.CREATED, "cp-1")
     remember(30, ChangeType.RELEASED, previous="cp-1")
     remember(20, ChangeType.ACQUIRED, "cp-1")
     page = "/c/a/timeline/?view={}&range=1h&kind={}"
+    at = f"&at={now - timedelta(minutes=25):%Y-%m-%dT%H:%M:%SZ}"
     for kind, quiet in ((Kind.ELECTION, False), (Kind.LOCK, True)):
         store.set_overrides({KEY: (kind, "set by ada")}, datetime.now(UTC))
         table = operator.get(page.format("table", kind.value)).content.decode()
         assert "no holder</td>" in table
         assert ('<tr role="row" class="is-expired">' in table) is not quiet
-        lanes = operator.get(page.format("lanes", kind.value)).content.decode()
+        lanes = operator.get(page.format("lanes", kind.value) + at).content.decode()
+        css = "vacant" if quiet else "expired"
+        assert f'<span class="state is-{css}" data-instant' in lanes
         assert ("no holder: a lock needs none</span>" in lanes) is quiet
         assert (
             'fill="url(#hatch)" width="20" height="12"/></svg>no holder</span>' in lanes
