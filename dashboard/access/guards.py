@@ -12,6 +12,7 @@ from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import BadRequest, PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponseBase
 from django.shortcuts import redirect
+from django_htmx.http import HttpResponseClientRedirect
 from django_htmx.middleware import HtmxDetails
 
 from dashboard.access import screens
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 User = AbstractBaseUser | AnonymousUser
+REGIONS = "X-Regions"  # a header: the parts of the open page that a script fetches again
 
 
 class NotText(BadRequest):
@@ -119,13 +121,21 @@ class NoRole(PermissionDenied):
 
 def check_view(request: HttpRequest) -> HttpResponseBase | None:
     """None when the user may read; for strangers a redirect to sign-in, or 401 for a program;
-    else PermissionDenied."""
+    else PermissionDenied.
+
+    A page that fetches a part of itself goes to sign-in as a whole: in place of the part, htmx
+    would show what it finds of the part on the page for signing in, which is nothing. A page with
+    a socket stays, and says that it is not live.
+    """
     if may_view(request.user):
         return None
     if request.user.is_authenticated:
         raise NoRole(f"{request.user} may not read Leases. Ask an admin for the role operator.")
     if is_program(request):
         return challenge(NO_TOKEN)
+    there = cast("ClusterRequest", request).htmx.current_url_abs_path
+    if there and REGIONS not in request.headers:
+        return HttpResponseClientRedirect(redirect_to_login(there).url)
     return redirect_to_login(request.get_full_path())
 
 

@@ -15,7 +15,7 @@ from django.shortcuts import render
 from django.utils.cache import patch_vary_headers
 from django_htmx.http import push_url
 
-from dashboard.access.guards import ClusterRequest
+from dashboard.access.guards import REGIONS, ClusterRequest
 from dashboard.access.rights import right_of_user, still_may
 from dashboard.access.roles import VIEW
 from dashboard.access.security_log import SecurityEvent, record_by
@@ -27,7 +27,6 @@ from leases.wire.microtime import format_microtime, microtime_or_none
 
 logger = logging.getLogger(__name__)
 FORMATS = ("", "html", "json")
-REGIONS = "X-Regions"  # the parts of the open page that a script fetches again
 
 LINES_AT_ONCE = 500
 ROLE_TAKEN = "Your role does not allow this export any more."

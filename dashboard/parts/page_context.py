@@ -9,12 +9,12 @@ from django.urls import reverse
 from django.utils.functional import SimpleLazyObject
 
 from dashboard import clock
+from dashboard.access.guards import REGIONS
 from dashboard.access.links import PARAMETER
 from dashboard.access.roles import role_of
 from dashboard.access.screens import PARAMETER as SCREEN
 from dashboard.board import running_board
 from dashboard.config import VERSION
-from dashboard.lists.responses import REGIONS
 from dashboard.lists.typed_times import COOKIE, UTC_ZONE, answer_in, is_zone, zone_of_typed
 from dashboard.parts.fleet_row import FLEET_LIVE_URL
 from dashboard.parts.page_links import all_clusters_url

@@ -23,6 +23,18 @@ def test_a_stranger_is_led_to_sign_in_and_back(path):
     assert answer.url == f"/sign-in/?next={path}"
 
 
+def test_a_page_whose_person_was_signed_out_goes_to_sign_in_when_it_asks_for_a_part():
+    shown = "/c/a/history/?q=x"
+    asks = {"HX-Request": "true", "HX-Current-URL": f"http://testserver{shown}"}
+    answer = Client(headers=asks).get("/c/a/leases/")
+    assert (answer.status_code, answer["HX-Redirect"]) == (
+        200,
+        "/sign-in/?next=/c/a/history/%3Fq%3Dx",
+    )
+    followed = Client(headers=asks | {"X-Regions": "changes"}).get("/c/a/leases/")
+    assert followed.url == "/sign-in/?next=/c/a/leases/"
+
+
 @pytest.mark.parametrize("path", PAGES)
 def test_a_guest_is_refused_with_the_way_out(guest, path):
     answer = guest.get(path)

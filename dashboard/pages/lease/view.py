@@ -11,13 +11,12 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from dashboard import clock
-from dashboard.access.guards import ClusterRequest, viewer_required
+from dashboard.access.guards import REGIONS, ClusterRequest, viewer_required
 from dashboard.access.roles import OVERRIDE_KIND
 from dashboard.board import running_board
 from dashboard.feed import flapping_of
 from dashboard.lists import responses
 from dashboard.lists.controls import ListLinks
-from dashboard.lists.responses import REGIONS
 from dashboard.lists.url_parameters import BadFilter, passed, read_moment, write_moment
 from dashboard.pages.lease import overrides, past_terms
 from dashboard.pages.lease.fields import fact_groups, yaml_lines
