@@ -39,7 +39,7 @@ class WallStrip(msgspec.Struct, frozen=True, kw_only=True):
     note: str
     watch: str  # since when its watch is as it is
     watch_css: str
-    numbers: tuple[tuple[str, int], ...]  # Leases by phase, where they are known
+    numbers: tuple[tuple[str, int], ...]  # what flaps, and Leases by phase, where they are known
     only_free: bool  # what is vacant there is no trouble, such as a lock
 
 
@@ -77,10 +77,15 @@ def wall_row(row: fleet_row.FleetRow) -> WallRow:
         note=fleet_row.known_at(row) if brief else cell.note,
         watch=f"{words[watch.state]} {when(watch.since, row.now)}",
         watch_css=shapes[watch.state],
-        numbers=tuple((phase.value, left[phase]) for phase in COUNTED) if row.known else (),
+        numbers=_numbers(row, left) if row.known else (),
         only_free=Phase.VACANT not in row.troubled,
     )
     return WallRow(fleet_row.worst_first(row), strip, row.trouble, fleet_row.total_of(row.counts))
+
+
+def _numbers(row: fleet_row.FleetRow, left: Mapping[Phase, int]) -> tuple[tuple[str, int], ...]:
+    flapping = row.troubled.get(fleet_row.FLAPPING, 0)
+    return (fleet_row.FLAPPING, flapping), *((phase.value, left[phase]) for phase in COUNTED)
 
 
 def wall_parts(rows: Iterable[WallRow]) -> dict[str, str]:

@@ -47,6 +47,7 @@ WATCH_WORDS = {
 _GRAVITY = {"expired": 0, "vacant": 1, "late": 2}
 # How long a row is true while nothing moves: sums of time grow, and what flaps stops doing so.
 LASTS, CALM_LASTS = timedelta(seconds=10), timedelta(seconds=60)
+FLAPPING = "flapping"
 ROW = "row"  # of what a feed keeps
 Stamp = tuple[object, ...]
 
@@ -164,7 +165,7 @@ def _in_trouble(
     numbers = {
         Phase.EXPIRED.value: left[Phase.EXPIRED],
         Phase.VACANT.value: counts.get(Kind.ELECTION, {}).get(Phase.VACANT, 0) - free,
-        "flapping": len(feed.flappers.at(as_of)),
+        FLAPPING: len(feed.flappers.at(as_of)),
         Phase.LATE.value: left[Phase.LATE],
         "not understood": len(feed.store.not_understood()),
     }
@@ -249,7 +250,7 @@ def _worst_of_leases(row: FleetRow) -> dict[str, str]:
         return {
             "sentence": f"{words}; {_planned(row.planned)}.",
             "sentence_url": f"{reverse('leases', args=[row.cluster])}?sort=state",
-            "css": {"flapping": "late", "not understood": "unknown"}.get(worst, worst),
+            "css": {FLAPPING: "late", "not understood": "unknown"}.get(worst, worst),
             "short": words,
         }
     total = total_of(row.counts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -51,9 +51,11 @@ def server(tmp_path_factory: pytest.TempPathFactory, elsewhere: ApiProcess) -> I
         yield one
 
 
-def link_of(visits: Visits, name: str) -> str:
+def link_of(visits: Visits, name: str, of: Sequence[str] = ()) -> str:
     page = visits.open("/wall-links/")
     page.get_by_label("Name", exact=True).fill(name)
+    for cluster in of:
+        page.get_by_label(cluster, exact=True).check()
     page.get_by_label("All of them on one wall").check()
     page.get_by_role("button", name="Make link").click()
     return page.get_by_label("Address of the wall of all of them").input_value()
@@ -62,6 +64,13 @@ def link_of(visits: Visits, name: str) -> str:
 @pytest.fixture(scope="module")
 def address(signed_in: Visits) -> str:
     made = link_of(signed_in, "hall")
+    assert signed_in.leave() == []
+    return made
+
+
+@pytest.fixture(scope="module")
+def address_of_three(signed_in: Visits) -> str:
+    made = link_of(signed_in, "desk", of=[HERE, *OTHERS[:2]])
     assert signed_in.leave() == []
     return made
 
@@ -104,6 +113,21 @@ def test_the_worst_cluster_comes_first_and_nothing_is_cut_off(wall: Page, server
     for name in names:
         api.delete(name)
     expect(wall.locator(".w-count.is-expired b")).to_have_text("0")
+
+
+def test_few_clusters_have_the_room_of_many(address_of_three: str, wall: Page) -> None:
+    heights = {}
+    for few in (False, True):
+        if few:
+            wall.goto(address_of_three)
+        expect(wall.locator(".w-strip:visible")).to_have_count(3 if few else LYING - 1)
+        for width, height in SCREENS:
+            wall.set_viewport_size({"width": width, "height": height})
+            wait_for(lambda: whole(wall), what=f"all of it at {width}")
+            height_of = "([first]) => first.getBoundingClientRect().height"
+            heights[few, width] = wall.locator(".w-strip").evaluate_all(height_of)
+    for width, _ in SCREENS:
+        assert heights[True, width] > 1.9 * heights[False, width]
 
 
 def test_it_dims_in_silence_and_comes_back(wall: Page, server: Server) -> None:

@@ -394,6 +394,20 @@ async def test_a_free_lock_is_no_trouble_that_a_wall_of_several_colours(publishe
     assert '<span class="is-vacant excused">' in trouble["fleet-2"], "it is still free"
 
 
+async def test_a_wall_of_all_counts_what_flaps(publisher, hub):
+    now = held_now(publisher)
+    for second in range(1, 7):
+        at = now + timedelta(seconds=second)
+        lease = a_lease(holder=f"cp-{second}", version=str(150 + second), now=at)
+        publisher.publish(publisher.hubs["b"].store.apply(Applied(lease), at))
+    wall = open_page(hub, wall=())
+    await hub.tick(at)
+    strips = wall.frame(at)["regions"]
+    flaps = re.compile(r'<span class="is-flapping">\s*<svg[^>]*><use href="#i-flap"/></svg>1<')
+    assert flaps.search(strips["fleet-1"])
+    assert "is-flapping" not in strips["fleet-2"]
+
+
 def cut_off(publisher: Publisher, name: str, now: datetime) -> None:
     lost = Connection(state=ConnectionState.STALE, since=now, heard_at=now)
     publisher.hubs[name].store.connection = lost
