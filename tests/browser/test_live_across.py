@@ -83,6 +83,8 @@ def test_history_offers_the_changes_of_any_cluster(
     expect(bar).to_be_hidden()
     take_over(there, "steady", "four")
     expect(bar).to_have_text("1 new change in these clusters · Show")
+    # A page may lack what is not written yet; of the time before the start nobody knows how much.
+    until_history_has(page, visits, "four")
     page.goto(f"{visits.url}/history/?cluster={HERE}")
     live(page)
     take_over(there, "steady", "five")

@@ -172,7 +172,8 @@ def test_a_zone_is_chosen_by_a_form_and_one_click_leads_back_to_utc(
     page = reader("UTC", "/account/time-zone/")
     choose(page, BERLIN)
     page.goto(f"{server.url}/c/embedded/history/")
-    page.get_by_role("button", name="UTC", exact=True).click()
+    with page.expect_navigation():
+        page.get_by_role("button", name="UTC", exact=True).click()
     expect(page.locator("[data-zone-name]")).to_have_count(0)
     assert page.url == f"{server.url}/c/embedded/history/"
     assert "zone" not in [one["name"] for one in page.context.cookies()]
