@@ -45,7 +45,7 @@ class Move(msgspec.Struct, frozen=True, kw_only=True):
     seq: int  # the number of the feed before it
     turn: int  # the turn of incidents before it
     keys: Collection[ObjectName] | None  # None: too many to name
-    created: Collection[ObjectName]
+    created: Collection[ObjectName]  # of the keys
     incidents: bool
 
 
@@ -80,13 +80,14 @@ class MoveLog:
         created: Collection[ObjectName] = (),
         incidents: bool = False,
     ) -> None:
+        named = len(keys) <= MAX_NAMED
         move = Move(
             number=self.number + 1,
             at=clock.now().timestamp(),
             seq=seq,
             turn=turn,
-            keys=keys if len(keys) <= MAX_NAMED else None,
-            created=created,
+            keys=keys if named else None,
+            created=created if named else (),
             incidents=incidents,
         )
         self._kept.append(move)

@@ -253,6 +253,8 @@ class Waiting:
         for key in list(islice(self._changed, STATES_PER_WRITE)):
             states[key] = self._changed.pop(key)
         states.update((key, None) for key in renewed if self._per_lease.get(key) is None)
+        if changes and not self._changes:
+            self._per_lease = SplitDict()  # an emptied dict keeps the room of all that it held
         return changes, list(states), self.is_empty
 
     def put_back(self, changes: list[Change], states: list[ObjectName]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 
 from leases.domain.change import Change
@@ -36,6 +38,18 @@ def test_a_state_waits_for_the_last_change_of_its_lease() -> None:
     changes, states, complete = queue.take()
     assert ([change.name for change in changes], names(states)) == (["a", "c"], ["a", "c"])
     assert complete
+
+
+def test_what_was_taken_leaves_no_room_behind() -> None:
+    queue, many = Waiting(), [a_change(name=f"one-{number}") for number in range(5_000)]
+    tracemalloc.start()
+    try:
+        queue.add(many, ())
+        while queue.take()[0]:
+            pass
+        assert tracemalloc.get_traced_memory()[0] < 30_000
+    finally:
+        tracemalloc.stop()
 
 
 def test_states_without_changes_go_along_a_few_at_a_time() -> None:

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 from msgspec.structs import replace
 
-from dashboard.feed import KEPT_CHANGES
+from dashboard.feed import KEPT_CHANGES, MAX_NAMED
 from dashboard.live import publisher
 from dashboard.live.messages import Show
 from dashboard.live.page_reader import PageReader
@@ -347,3 +347,15 @@ def test_a_list_counts_again_what_moved_since_it_was_drawn(hub):
         late = PageReader(hub, Drawings())
         late.show(Show({}, query=query, drawn=drawn))
         assert late.frame(NOW).get("recount", False) is counts
+
+
+def test_names_are_kept_of_what_is_few(hub, store):
+    """A first list of 130,000 Leases would be named until 256 moves came after it."""
+    names = [ObjectName("team", f"one-{number}") for number in range(MAX_NAMED + 3)]
+    for number, named in ((2, True), (len(names), False)):
+        before = hub.moves.stamp
+        there = [a_lease(key, now=NOW) for key in (KEY, OTHER, *names[:number])]
+        hub.publish(store.replace(Listed(tuple(there), f"{number}"), NOW))
+        (move,) = hub.moves.since(before, None)
+        assert (move.keys is not None) is named
+        assert set(move.created) == (set(names[:2]) if named else set())
