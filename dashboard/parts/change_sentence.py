@@ -310,9 +310,6 @@ def feed_reached(cluster: str) -> int:
     return running_board().feeds[cluster].seq
 
 
-_WRITTEN_WITHIN = timedelta(seconds=3)
-
-
 def recent_changes(cluster: str, limit: int) -> tuple[int, list[Change]]:
     """The last `seq` of the feed, and the changes up to it, newest first."""
     seq, sent = running_board().feeds[cluster].newest_first()
@@ -331,11 +328,14 @@ def _written(cluster: str, limit: int) -> list[Change]:
         return []
 
 
-def settled_seq(cluster: str, now: datetime) -> int:
-    """The `seq` up to which history surely has the feed's changes."""
-    reached, sent = running_board().feeds[cluster].newest()
-    young = [seq for seq, change in sent if now - _WRITTEN_WITHIN < change.observed_at <= now]
-    return min(young) - 1 if young else reached
+def settled_seq(cluster: str) -> int:
+    """The `seq` up to which history surely has the feed's changes. Ask before history is read: a
+    repeat is harmless, a gap is not.
+    """
+    feed = running_board().feeds[cluster]
+    reached, sent = feed.newest()
+    waiting = feed.unwritten()  # asked later: what came meanwhile counts as one of these
+    return sent[-waiting:][0][0] - 1 if waiting and sent else reached
 
 
 def with_known_causes(written: list[Change]) -> list[Change]:

@@ -105,7 +105,7 @@ def test_the_newest_changes_are_read_while_others_come(publisher):
 
 
 def test_threads_may_read_the_settled_number_while_changes_come(publisher):
-    beside(publishing(publisher), lambda: settled_seq("a", T0))
+    beside(publishing(publisher), lambda: settled_seq("a"))
 
 
 def test_many_pages_ask_for_renewals_at_once():

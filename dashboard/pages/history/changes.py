@@ -18,7 +18,13 @@ from dashboard.lists.declaration import FoundRows, List
 from dashboard.lists.url_parameters import BadFilter, for_input, write_moment
 from dashboard.parts.across import offered_namespaces
 from dashboard.parts.cause_words import CAUSE_WORDS
-from dashboard.parts.change_sentence import WORDS, signed_lines, with_known_causes, with_unwritten
+from dashboard.parts.change_sentence import (
+    WORDS,
+    settled_seq,
+    signed_lines,
+    with_known_causes,
+    with_unwritten,
+)
 from dashboard.parts.changes_strip import strip_of, strip_view
 from dashboard.parts.formatting import capitalized, counted, shortened, span_of
 from dashboard.parts.page_links import LINES, TABLE, HistoryState
@@ -170,6 +176,7 @@ class History(List[HistoryState, Change]):
     fields = export.FIELDS
     shows_now = True
     forms_ask_files = True
+    _settled = 0  # the feed's number up to which the rows have all
 
     @cached_property
     def filter(self) -> HistoryFilter:
@@ -192,6 +199,7 @@ class History(List[HistoryState, Change]):
 
     def find(self) -> FoundRows[Change]:
         before, limit = self.wanted.before or None, self.wanted.limit
+        self._settled = settled_seq(self._names[0]) if len(self._names) == 1 else 0
         try:
             found = find_changes.find(self._names, self.filter, before=before, limit=limit)
         except BadCursor as error:
@@ -225,8 +233,9 @@ class History(List[HistoryState, Change]):
         cluster, now = self.request.cluster.name, self.now
         board = self._board(found)
         seen = list(found.rows)
-        feed_seq, changes = with_unwritten(cluster, seen)
-        shown = changes if board["follows"] else seen
+        feed_seq, shown = (
+            with_unwritten(cluster, seen) if board["follows"] else (self._settled, seen)
+        )
         return {
             "board": board,
             "lines": signed_lines(with_known_causes(shown), now, self.request.user),

@@ -199,7 +199,7 @@ def timeline(request: ClusterRequest, cluster: str) -> HttpResponse:
         shown = time_range.window(wanted, now, watched=watched)
     except BadFilter as error:
         return _refuse(request, error, now)
-    feed_seq = settled_seq(cluster, now)  # before reading: a repeat is harmless, a gap is not
+    feed_seq = settled_seq(cluster)
     lanes = read_lanes(request.cluster.store, wanted, shown, now)
     if answer_as == "json":
         return _json(request, wanted, shown, lanes, now)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import sqlite3
+from contextlib import closing
 
 from playwright.sync_api import Page, expect
 
 from tests.browser.timeline.conftest import asked, back
 from tests.support.api_client import LeaseApi
-from tests.support.processes import Server
+from tests.support.processes import Server, wait_for
 
 
 def history_of(server: Server, query: str = "") -> str:
@@ -27,13 +29,26 @@ def test_new_changes_come_on_top_of_the_history(server: Server, page: Page) -> N
     assert page.evaluate("performance.timeOrigin") == loaded_at
 
 
-def test_a_filtered_history_offers_what_is_new_in_a_bar(server: Server, page: Page) -> None:
+def test_a_filtered_history_offers_what_is_new_until_it_is_shown(
+    server: Server, page: Page
+) -> None:
+    """Also where a click comes before the change is written."""
     api = LeaseApi(server.kubeconfig)
     page.goto(history_of(server, "lease=second-newcomer"))
-    expect(page.locator("#board")).to_contain_text("No change matches these filters")
-    api.create("second-newcomer", holder="cp-9")
-    bar = page.locator("[data-news]")
-    expect(bar).to_contain_text("new change")
+    board, bar = page.locator("#board"), page.locator("[data-news]")
+    expect(board).to_contain_text("No change matches these filters")
+    file = server.data / "leaseboard.sqlite3"
+    with closing(sqlite3.connect(file, isolation_level=None)) as database:
+        database.execute("BEGIN IMMEDIATE")  # nobody else writes meanwhile
+        api.create("second-newcomer", holder="cp-9")
+        expect(bar).to_contain_text("new change")
+        board.evaluate("(board) => board.dataset.before = 1")
+        bar.click()
+        expect(page.locator("#board:not([data-before])")).to_contain_text("No change matches")
+        expect(bar).to_contain_text("new change")
+        database.execute("ROLLBACK")
+    url = history_of(server, "lease=second-newcomer&format=json")
+    wait_for(lambda: page.request.get(url).json()["items"], what="the change in history")
     bar.click()
     expect(page.locator("tbody tr")).to_have_count(1)
     expect(bar).to_be_hidden()
