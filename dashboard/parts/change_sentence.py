@@ -305,11 +305,6 @@ def _window(change: Change, now: datetime) -> str:
     return f"inferred: between {since} and {until}"
 
 
-def feed_reached(cluster: str) -> int:
-    """The last `seq` of a cluster's feed."""
-    return running_board().feeds[cluster].seq
-
-
 def recent_changes(cluster: str, limit: int) -> tuple[int, list[Change]]:
     """The last `seq` of the feed, and the changes up to it, newest first."""
     seq, sent = running_board().feeds[cluster].newest_first()

@@ -21,7 +21,7 @@ from dashboard.lists.controls import ListLinks
 from dashboard.lists.url_parameters import BadFilter, ListFilter, Parameter, one_of
 from dashboard.pages.holders.list import holder_item, holder_rows, lane_says, spell_title
 from dashboard.parts import holdings
-from dashboard.parts.change_sentence import feed_reached
+from dashboard.parts.change_sentence import settled_seq
 from dashboard.parts.formatting import capitalized, counted, thousands
 from dashboard.parts.holder_place import SECONDS, place_view
 from dashboard.parts.incident_line import as_known, incident_line
@@ -105,7 +105,7 @@ def holder(request: ClusterRequest, _cluster: str, host: str) -> HttpResponseBas
 def _page(asked: Asked) -> dict[str, Any]:
     cluster, wanted, now = asked.cluster.name, asked.wanted, asked.now
     scale = Scale(now - RANGES[wanted.range], now)
-    keys = asked.keys
+    keys, feed_seq = asked.keys, settled_seq(cluster)
     drawn = lanes(cluster, keys[:MOST], since=scale.since, until=scale.until, counted=False)
     lives = {lane.key: lane.life for lane in drawn}
     blind = blind_between(cluster, since=scale.since, until=scale.until, now=now)
@@ -137,7 +137,7 @@ def _page(asked: Asked) -> dict[str, Any]:
         "incidents_url": f"{reverse('incidents', args=[cluster])}?{urlencode(which)}",
         "place_url": f"{row['url']}place/",
         "json_url": links.url_as("json"),
-        "feed_seq": feed_reached(cluster),
+        "feed_seq": feed_seq,
     }
 
 

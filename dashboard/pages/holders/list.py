@@ -22,7 +22,7 @@ from dashboard.lists.controls import Chip, ListLinks
 from dashboard.lists.declaration import FoundRows, List
 from dashboard.lists.url_parameters import typed
 from dashboard.parts import holdings, names
-from dashboard.parts.change_sentence import feed_reached
+from dashboard.parts.change_sentence import settled_seq
 from dashboard.parts.formatting import (
     age,
     capitalized,
@@ -418,7 +418,7 @@ class Holders(List[holdings.HolderFilter, holdings.HolderSummary]):
     def page(self, found: FoundRows[holdings.HolderSummary]) -> dict[str, Any]:
         cluster, now = self.request.cluster.name, self.as_of
         scale = Scale(now - RANGES[self.wanted.range], now)
-        keys = drawn_leases(found.rows)
+        keys, feed_seq = drawn_leases(found.rows), settled_seq(cluster)
         known = lanes(cluster, keys, since=scale.since, until=scale.until, counted=False)
         blind = blind_between(cluster, since=scale.since, until=scale.until, now=now)
         rows = holder_rows(
@@ -432,7 +432,7 @@ class Holders(List[holdings.HolderFilter, holdings.HolderSummary]):
             pods=self.pods,
             blind=blind,
         )
-        return {"board": self._board(), "rows": rows, "feed_seq": feed_reached(cluster)}
+        return {"board": self._board(), "rows": rows, "feed_seq": feed_seq}
 
     def refused(self) -> dict[str, Any]:
         self.find()
