@@ -35,6 +35,7 @@ KEPT = 256
 MAX_NAMED = 50  # Leases of one move; more of them may concern any list
 PROCESS = int(time.time() * 1_000_000)  # no number of a move is that of a process
 LAG = 1.0  # seconds that one replica may be behind another
+MOMENT = 0.002  # seconds: a stamp has thousandths
 
 
 class Move(msgspec.Struct, frozen=True, kw_only=True):
@@ -129,11 +130,11 @@ class MoveLog:
 
 
 def stamp_of(feeds: Iterable["ClusterFeed"]) -> str:
-    """As a cluster's own, of a page over several: read it before what the page shows. History may
-    lack changes of the last moment.
+    """As a cluster's own, of a page over several: read it before what the page shows. It goes back
+    to before the oldest change that history may lack.
     """
-    moment = clock.now().timestamp()
-    return f"{PROCESS}-{moment - LAG * any(feed.unwritten() for feed in feeds):.3f}"
+    waits = [one for feed in feeds if (one := feed.lacking_since()) is not None]
+    return f"{PROCESS}-{min([clock.now(), *waits]).timestamp() - MOMENT * bool(waits):.3f}"
 
 
 def _read(stamp: str) -> tuple[int, float]:
@@ -322,6 +323,23 @@ class ClusterFeed:
             sent = [one for one in recent if one[0] <= seq]
             if sent or not recent:  # else more came between the two looks than are kept
                 return seq, sent
+
+    def settled_seq(self) -> int:
+        """The number up to which history surely has the changes. Ask before history is read: a
+        repeat is harmless, a gap is not.
+        """
+        reached, lacking = self._lacking()
+        return lacking[0][0] - 1 if lacking else reached
+
+    def lacking_since(self) -> datetime | None:
+        """When the oldest of the newest changes was observed that history may lack."""
+        _, lacking = self._lacking()
+        return lacking[0][1].observed_at if lacking else None
+
+    def _lacking(self) -> tuple[int, list[tuple[int, Change]]]:
+        reached, sent = self.newest()
+        waiting = self.unwritten()  # asked later: what came meanwhile counts as one of these
+        return reached, sent[-waiting:] if waiting else []
 
     def newest_first(self) -> tuple[int, list[Change]]:
         """The newest changes, newest first, and the number of the last: what a page begins with."""

@@ -323,16 +323,6 @@ def _written(cluster: str, limit: int) -> list[Change]:
         return []
 
 
-def settled_seq(cluster: str) -> int:
-    """The `seq` up to which history surely has the feed's changes. Ask before history is read: a
-    repeat is harmless, a gap is not.
-    """
-    feed = running_board().feeds[cluster]
-    reached, sent = feed.newest()
-    waiting = feed.unwritten()  # asked later: what came meanwhile counts as one of these
-    return sent[-waiting:][0][0] - 1 if waiting and sent else reached
-
-
 def with_known_causes(written: list[Change]) -> list[Change]:
     """Changes of history with the causes that pages hear of moments before it has them."""
     feeds = running_board().feeds

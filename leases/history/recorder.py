@@ -13,11 +13,12 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import msgspec
@@ -53,6 +54,7 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 Write = Callable[[], list[RefusedValue]]  # of one transaction
+NONE: Mapping[str, int] = MappingProxyType({})
 
 CHANGE_DELAY = 0.05  # seconds that a change after a quiet time waits for others
 WRITE_EVERY = 0.25  # seconds from one write to the next while changes keep coming
@@ -100,8 +102,9 @@ class Recorder:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="history")
         self.watches = WatchLog()
         self._backlog = Backlog(most_waiting)
-        self._writing = 0  # changes in the current transaction
-        self._unwritten: tuple[Write, int] | None = None  # taken from the queue, not written yet
+        self._writing: Mapping[str, int] = NONE  # changes in the current transaction, by cluster
+        # Taken from the queue, not written yet.
+        self._unwritten: tuple[Write, Mapping[str, int]] | None = None
         self.refused = RecentRefusals()
         self.writes = 0  # transactions since the start
         self.write_seconds = 0.0
@@ -163,12 +166,12 @@ class Recorder:
     @property
     def waiting(self) -> int:
         """Changes not written yet."""
-        return self._writing + sum(len(one) for one in tuple(self._waiting.values()))
+        return sum(self._writing.values()) + sum(len(one) for one in tuple(self._waiting.values()))
 
     def waiting_of(self, cluster: str) -> int:
         """Changes that may not be written yet, of one cluster. 0: all of them are."""
         waiting = self._waiting.get(cluster)
-        return self._writing + (0 if waiting is None else len(waiting))
+        return self._writing.get(cluster, 0) + (0 if waiting is None else len(waiting))
 
     @property
     def problem(self) -> str | None:
@@ -376,7 +379,7 @@ class Recorder:
                 logger.error("%s: %d changes were lost; new ones are stored again", cluster, number)
             backlog.lost.clear()
 
-    async def _write_surely(self, write: Write, changes: int = 0) -> bool:
+    async def _write_surely(self, write: Write, changes: Mapping[str, int] = NONE) -> bool:
         """Write a batch, retrying; while closing, try once. Never write past a failed batch."""
         attempt = 0
         self._unwritten, self._writing = (write, changes), changes
@@ -397,13 +400,14 @@ class Recorder:
                 )
                 await is_set(self._closing, within=delay)
             else:
-                self._unwritten, self._writing = None, 0
+                self._unwritten, self._writing = None, NONE
                 self._end_backlog()
                 self.writes += 1
                 self.write_seconds += time.monotonic() - began
                 return True
 
 
-def _one_write(batches: Sequence[Batch]) -> tuple[Write, int]:
-    """The transaction of these batches, and how many changes it writes."""
-    return partial(write_what_fits, *batches), sum(len(batch.changes) for batch in batches)
+def _one_write(batches: Sequence[Batch]) -> tuple[Write, Mapping[str, int]]:
+    """The transaction of these batches, and how many changes it writes of each cluster."""
+    changes = {batch.cluster: len(batch.changes) for batch in batches}
+    return partial(write_what_fits, *batches), changes

@@ -14,7 +14,6 @@ from dashboard import board as board_module
 from dashboard.feed import KEPT_CHANGES
 from dashboard.live.publisher import Publisher
 from dashboard.parts.answer_cache import MAX_ANSWERS, AnswerCache
-from dashboard.parts.change_sentence import settled_seq
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.phase import Phase
@@ -105,7 +104,7 @@ def test_the_newest_changes_are_read_while_others_come(publisher):
 
 
 def test_threads_may_read_the_settled_number_while_changes_come(publisher):
-    beside(publishing(publisher), lambda: settled_seq("a"))
+    beside(publishing(publisher), publisher.hubs["a"].settled_seq)
 
 
 def test_many_pages_ask_for_renewals_at_once():

@@ -385,7 +385,7 @@ async def test_pages_show_what_is_wrong_in_any_part(tmp_path, monkeypatch):
     assert hub.problem().startswith("History waits. ")
     refusal = RefusedValue(at=clock.now(), cluster="a", what=What.CHANGE, error="too long")
     running.recorder.refused.fill("a", (refusal,))
-    monkeypatch.setattr(running.recorder, "_writing", 7)
+    monkeypatch.setattr(running.recorder, "_writing", {"a": 7, "b": 8})
     assert running.publisher.hubs["a"].unwritten() == 7
     assert list(hub.refused(clock.now())) == [refusal]
     running.notifications.care, running.notifications.failing = object(), object()

@@ -13,18 +13,13 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from dashboard.access.guards import ClusterRequest, viewer_required
+from dashboard.board import running_board
 from dashboard.lists.controls import Chip, ListLinks
 from dashboard.lists.declaration import FoundRows, List
 from dashboard.lists.url_parameters import BadFilter, for_input, write_moment
 from dashboard.parts.across import offered_namespaces
 from dashboard.parts.cause_words import CAUSE_WORDS
-from dashboard.parts.change_sentence import (
-    WORDS,
-    settled_seq,
-    signed_lines,
-    with_known_causes,
-    with_unwritten,
-)
+from dashboard.parts.change_sentence import WORDS, signed_lines, with_known_causes, with_unwritten
 from dashboard.parts.changes_strip import strip_of, strip_view
 from dashboard.parts.formatting import capitalized, counted, shortened, span_of
 from dashboard.parts.page_links import LINES, TABLE, HistoryState
@@ -199,7 +194,8 @@ class History(List[HistoryState, Change]):
 
     def find(self) -> FoundRows[Change]:
         before, limit = self.wanted.before or None, self.wanted.limit
-        self._settled = settled_seq(self._names[0]) if len(self._names) == 1 else 0
+        if len(self._names) == 1:
+            self._settled = running_board().feeds[self._names[0]].settled_seq()
         try:
             found = find_changes.find(self._names, self.filter, before=before, limit=limit)
         except BadCursor as error:

@@ -14,6 +14,7 @@ from django.views.decorators.http import require_safe
 
 from dashboard import clock
 from dashboard.access.guards import ClusterRequest, check_view, find_cluster, viewer_required
+from dashboard.board import running_board
 from dashboard.charts.lanes import spells
 from dashboard.charts.time_axis import Scale
 from dashboard.lists import responses
@@ -21,7 +22,6 @@ from dashboard.lists.controls import ListLinks
 from dashboard.lists.url_parameters import BadFilter, ListFilter, Parameter, one_of
 from dashboard.pages.holders.list import holder_item, holder_rows, lane_says, spell_title
 from dashboard.parts import holdings
-from dashboard.parts.change_sentence import settled_seq
 from dashboard.parts.formatting import capitalized, counted, thousands
 from dashboard.parts.holder_place import SECONDS, place_view
 from dashboard.parts.incident_line import as_known, incident_line
@@ -105,7 +105,7 @@ def holder(request: ClusterRequest, _cluster: str, host: str) -> HttpResponseBas
 def _page(asked: Asked) -> dict[str, Any]:
     cluster, wanted, now = asked.cluster.name, asked.wanted, asked.now
     scale = Scale(now - RANGES[wanted.range], now)
-    keys, feed_seq = asked.keys, settled_seq(cluster)
+    keys, feed_seq = asked.keys, running_board().feeds[cluster].settled_seq()
     drawn = lanes(cluster, keys[:MOST], since=scale.since, until=scale.until, counted=False)
     lives = {lane.key: lane.life for lane in drawn}
     blind = blind_between(cluster, since=scale.since, until=scale.until, now=now)

@@ -16,13 +16,13 @@ from django.views.decorators.http import require_safe
 
 from dashboard import clock
 from dashboard.access.guards import ClusterRequest, check_view, find_cluster, viewer_required
+from dashboard.board import running_board
 from dashboard.charts.lanes import Spell, fog, spells
 from dashboard.charts.time_axis import Scale
 from dashboard.lists.controls import Chip, ListLinks
 from dashboard.lists.declaration import FoundRows, List
 from dashboard.lists.url_parameters import typed
 from dashboard.parts import holdings, names
-from dashboard.parts.change_sentence import settled_seq
 from dashboard.parts.formatting import (
     age,
     capitalized,
@@ -418,7 +418,7 @@ class Holders(List[holdings.HolderFilter, holdings.HolderSummary]):
     def page(self, found: FoundRows[holdings.HolderSummary]) -> dict[str, Any]:
         cluster, now = self.request.cluster.name, self.as_of
         scale = Scale(now - RANGES[self.wanted.range], now)
-        keys, feed_seq = drawn_leases(found.rows), settled_seq(cluster)
+        keys, feed_seq = drawn_leases(found.rows), running_board().feeds[cluster].settled_seq()
         known = lanes(cluster, keys, since=scale.since, until=scale.until, counted=False)
         blind = blind_between(cluster, since=scale.since, until=scale.until, now=now)
         rows = holder_rows(

@@ -10,6 +10,7 @@ from django.views.decorators.http import require_safe
 
 from dashboard import clock
 from dashboard.access.guards import ClusterRequest, viewer_required
+from dashboard.board import running_board
 from dashboard.charts.lanes import fog
 from dashboard.charts.time_axis import Scale, percent, ticks
 from dashboard.lists import responses
@@ -18,7 +19,6 @@ from dashboard.lists.url_parameters import BadFilter, typed, write_moment
 from dashboard.pages.timeline import drawn_lanes
 from dashboard.pages.timeline.lane_query import USUAL_KINDS, LanePage, Lanes, kinds_of, read_lanes
 from dashboard.parts import time_range
-from dashboard.parts.change_sentence import settled_seq
 from dashboard.parts.changes_strip import OverviewStrip, overview_of, strip_view
 from dashboard.parts.formatting import age, capitalized, span_of, when
 from dashboard.parts.incident_line import bands_by_lease, incident_summary, incidents_between
@@ -199,7 +199,7 @@ def timeline(request: ClusterRequest, cluster: str) -> HttpResponse:
         shown = time_range.window(wanted, now, watched=watched)
     except BadFilter as error:
         return _refuse(request, error, now)
-    feed_seq = settled_seq(cluster)
+    feed_seq = running_board().feeds[cluster].settled_seq()
     lanes = read_lanes(request.cluster.store, wanted, shown, now)
     if answer_as == "json":
         return _json(request, wanted, shown, lanes, now)
