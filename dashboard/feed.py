@@ -133,8 +133,9 @@ def stamp_of(feeds: Iterable["ClusterFeed"]) -> str:
     """As a cluster's own, of a page over several: read it before what the page shows. It goes back
     to before the oldest change that history may lack.
     """
+    moment = clock.now()  # first: what comes meanwhile is later than the stamp
     waits = [one for feed in feeds if (one := feed.lacking_since()) is not None]
-    return f"{PROCESS}-{min([clock.now(), *waits]).timestamp() - MOMENT * bool(waits):.3f}"
+    return f"{PROCESS}-{min([moment, *waits]).timestamp() - MOMENT:.3f}"
 
 
 def _read(stamp: str) -> tuple[int, float]:
@@ -333,6 +334,8 @@ class ClusterFeed:
 
     def lacking_since(self) -> datetime | None:
         """When the oldest of the newest changes was observed that history may lack."""
+        if not self.unwritten():
+            return None  # a page of a thousand clusters asks each
         _, lacking = self._lacking()
         return lacking[0][1].observed_at if lacking else None
 
