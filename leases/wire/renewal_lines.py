@@ -64,6 +64,7 @@ _TIME = b'"time":"'
 _TIME_SIZE = len("2026-11-20T12:04:23Z")
 _RENEWED = b'"renewTime":"'
 _RENEWED_SIZE = len("2026-11-20T12:04:23.000001")  # the Z after it is part of the fingerprint
+_SMALL = 2**60 - 1  # Python's larger numbers take more memory
 _read_time = msgspec.json.Decoder(datetime).decode
 
 
@@ -115,14 +116,13 @@ def _layout(line: bytes) -> Layout | None:
 
 def _fingerprint(line: bytes, layout: Layout) -> int:
     starts, ends, written, renewed = layout
-    return hash(
-        (
-            line[:starts],
-            line[ends:written],
-            line[written + _TIME_SIZE : renewed],
-            line[renewed + _RENEWED_SIZE :],
-        )
+    parts = (
+        line[:starts],
+        line[ends:written],
+        line[written + _TIME_SIZE : renewed],
+        line[renewed + _RENEWED_SIZE :],
     )
+    return hash(parts) & _SMALL
 
 
 def _renewed(line: bytes, layout: Layout, fingerprint: int) -> WatchEvent:
