@@ -19,7 +19,7 @@ MAX_NAME, MAX_NAMESPACE, MAX_UID = 253, 63, 64
 MAX_VERSION_DIGITS = 19  # etcd counts in int64
 
 
-class ObjectName(msgspec.Struct, frozen=True, order=True, gc=False, cache_hash=True):
+class ObjectName(msgspec.Struct, frozen=True, order=True, gc=False):
     """Namespace and name, the key of a Lease. Sorts as the API lists."""
 
     namespace: str
