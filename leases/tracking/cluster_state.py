@@ -42,7 +42,7 @@ from leases.tracking.observation import (
 from leases.tracking.renewals import LateRenewals, Silences
 from leases.tracking.skipped_writes import Skipping, failed_on
 from leases.tracking.store_step import Step
-from leases.tracking.tracked_lease import NotUnderstood, Tracked, compact
+from leases.tracking.tracked_lease import NotUnderstood, Tracked, compact, once_renewed
 from leases.wire.watch_decoding import Applied, Listed, ListPage, managers_of_event
 
 
@@ -90,8 +90,9 @@ def reanchor(row: Row, by: timedelta) -> datetime | None:
 
 def reanchored(known: Tracked, by: timedelta) -> Tracked:
     """Return a state with moved times, and without the clock skew, which is unknown now."""
-    lasting = _replace(
-        known.lasting,
+    return known.replace(
+        observed_at=moved(known.observed_at, by),
+        lags=EMPTY,
         phase_since=moved(known.phase_since, by),
         held_since=moved(known.held_since, by),
         gap_since=moved(known.gap_since, by),
@@ -99,7 +100,6 @@ def reanchored(known: Tracked, by: timedelta) -> Tracked:
         renewed_at=moved(known.lasting.renewed_at, by),
         not_understood=_not_understood(known.lasting.not_understood, by),
     )
-    return _replace(known, lasting=lasting, observed_at=moved(known.observed_at, by), lags=EMPTY)
 
 
 def _not_understood(state: NotUnderstood | None, by: timedelta) -> NotUnderstood | None:
@@ -139,7 +139,7 @@ def _shared(known: Tracked) -> Tracked:
     lease = compact(lasting.lease)
     reason = intern(lasting.kind_reason)
     lasting = _replace(lasting, key=lease.key, lease=lease, kind_reason=reason)
-    return _replace(known, lasting=lasting)
+    return _replace(known, lasting=once_renewed(lasting) if known.version else lasting)
 
 
 class Death(msgspec.Struct, frozen=True, gc=False):

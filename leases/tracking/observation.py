@@ -35,7 +35,7 @@ from leases.domain.phase import (
 )
 from leases.domain.steady_clock import plus
 from leases.domain.terms import Gap, LeaseGap
-from leases.tracking.tracked_lease import MAX_LAPSES, Lasting, Tracked, compact
+from leases.tracking.tracked_lease import MAX_LAPSES, Lasting, Tracked, compact, once_renewed
 
 _replace = msgspec.structs.replace
 ODD = timedelta(seconds=10)  # by which an interval of the writer's clock may exceed ours
@@ -172,7 +172,8 @@ def renewed(
     intervals = known.intervals
     if measured:
         intervals = with_sample(intervals, interval.total_seconds())
-    return Tracked(known.lasting, claimed, at, not live, seen, intervals, lags, version)
+    lasting = known.lasting if known.version else once_renewed(known.lasting)
+    return Tracked(lasting, claimed, at, not live, seen, intervals, lags, version)
 
 
 def listed_renewed(known: Tracked, lease: Lease, seen: Observation) -> Tracked | None:
@@ -183,7 +184,10 @@ def listed_renewed(known: Tracked, lease: Lease, seen: Observation) -> Tracked |
     if not version or not only_renewed(known.lasting.lease, lease):
         return None
     at = renewed_at(known, lease, seen)
-    return _replace(known, renew_time=claimed, observed_at=at, estimated=True, version=version)
+    lasting = known.lasting if known.version else once_renewed(known.lasting)
+    return _replace(
+        known, lasting=lasting, renew_time=claimed, observed_at=at, estimated=True, version=version
+    )
 
 
 def only_renewed(before: Lease, after: Lease) -> bool:

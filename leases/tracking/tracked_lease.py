@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from datetime import datetime
 from sys import intern
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -18,6 +18,7 @@ from leases.domain.figures import Span
 from leases.domain.kind import Kind
 from leases.domain.lease import Lease, ObjectName, OwnerReference
 from leases.domain.phase import EMPTY, Phase, counted_holder, median, runs_out_at
+from leases.domain.steady_clock import EARLIEST
 from leases.domain.watched_times import Connection, MissedTime
 
 _replace = msgspec.structs.replace
@@ -62,25 +63,32 @@ class NotUnderstood(msgspec.Struct, frozen=True, gc=False):
     before: Tracked | None  # the last state that was understood, if any
 
 
-class Lasting(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What a plain renewal leaves unchanged. Consecutive states share it."""
+class Usual(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """The fields of Lasting that differ between Leases to which nothing unusual happened."""
 
     key: ObjectName
-    lease: Lease  # of the last write that was more than a plain renewal
+    # Of the last write that was more than a plain renewal. Read Tracked for its renewTime and
+    # resourceVersion.
+    lease: Lease
     kind: Kind
     kind_reason: str
     phase: Phase  # of the last event or deadline; see Store.turn
     phase_since: datetime
     held_since: datetime | None = None  # start of the current term; None while nobody holds
-    gap_since: datetime | None = None  # since when nobody validly holds; None while somebody does
     settled: bool = False  # the current holder has renewed at least once
+    named: bool = False  # it named a holder before, so an empty name means nobody
+
+
+class Lasting(Usual, frozen=True, kw_only=True, gc=False):
+    """What a plain renewal leaves unchanged. Consecutive states share it."""
+
+    gap_since: datetime | None = None  # since when nobody validly holds; None while somebody does
     # The last renewal observed, if an edit of the duration moved observed_at since.
     renewed_at: datetime | None = None
     renewed_by_hand: bool = False  # the last write of renewTime was a person's
     rewritten: str = ""  # resourceVersion that moved observed_at, if renewTime did not grow
     released_by: str | None = None  # the last holder, while there is none
     lasted: int | None = None  # seconds, until that one released it
-    named: bool = False  # it named a holder before, so an empty name means nobody
     # An admin set the kind. Stored under its first name, so that older checkpoints are read.
     overridden: bool = msgspec.field(default=False, name="overruled")
     not_understood: NotUnderstood | None = None  # if set, all other fields are older
@@ -88,6 +96,27 @@ class Lasting(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     may_be_vacant: str = ""  # the admin who said so
     # When the current term was expired, until it recovered: the newest MAX_LAPSES, oldest first.
     lapses: tuple[Span, ...] = ()
+
+
+_USUAL = Usual.__struct_fields__
+_UNUSUAL = {
+    one.name: one.default for one in msgspec.structs.fields(Lasting) if one.name not in _USUAL
+}
+for _name, _default in _UNUSUAL.items():
+    setattr(Usual, _name, _default)  # it reads as a Lasting does
+
+
+def once_renewed(lasting: Lasting) -> Lasting:
+    """Return it in less memory: without what Tracked has of its own after a plain renewal, and
+    without the fields for what is unusual if all have their defaults.
+    """
+    meta = _replace(lasting.lease.metadata, resource_version="")
+    # Some time, as the rules ask whether there is any.
+    lease = Lease(meta, _replace(lasting.lease.spec, renew_time=EARLIEST))
+    if any(getattr(lasting, name) != default for name, default in _UNUSUAL.items()):
+        return _replace(lasting, lease=lease)
+    usual = Usual(**{name: getattr(lasting, name) for name in _USUAL} | {"lease": lease})
+    return cast("Lasting", usual)
 
 
 class Tracked(msgspec.Struct, frozen=True, gc=False):
@@ -230,11 +259,17 @@ class Tracked(msgspec.Struct, frozen=True, gc=False):
         if lease is not None:
             lasts["lease"] = lease
             changes |= {"renew_time": lease.spec.renew_time, "version": 0}
-        lasting = _replace(self.lasting, **lasts) if lasts else self.lasting
+        lasting = _lasting(self.lasting, lasts) if lasts else self.lasting
         return _replace(self, lasting=lasting, **changes)
 
 
 _LASTS = frozenset(Lasting.__struct_fields__)
+
+
+def _lasting(before: Lasting, changes: dict[str, Any]) -> Lasting:
+    if type(before) is Lasting or not changes.keys() & _UNUSUAL.keys():
+        return _replace(before, **changes)
+    return Lasting(**{name: getattr(before, name) for name in _USUAL} | changes)
 
 
 class Skipped(msgspec.Struct, frozen=True):

@@ -10,6 +10,7 @@ from leases.domain.change import Change, identity
 from leases.domain.kind import Kind
 from leases.domain.phase import Phase
 from leases.tracking.store import Store
+from leases.tracking.tracked_lease import Usual
 from leases.wire.watch_decoding import Deleted
 from tests.support.values.leases import after, lease
 from tests.tracking.store.one_store import KEY, known, put, renewing, words
@@ -170,3 +171,24 @@ def test_a_holder_put_back_by_hand_runs_out_a_second_time() -> None:
         "expired",
     ]
     assert len({identity(change) for change in reported}) == 6
+
+
+def test_a_renewed_lease_takes_less_memory_and_is_the_same() -> None:
+    store = Store("c")
+    version = renewing(store, 6)
+    renewed = known(store)
+    assert type(renewed.lasting) is Usual
+    expected = lease(renewed=6, version=version)
+    assert renewed.lease == expected
+    assert (renewed.lapses, renewed.lasting.released_by, renewed.abandoned) == ((), None, False)
+    store.turn(after(30))
+    assert known(store).gap_since == after(21)
+
+
+def test_what_is_unusual_of_a_lease_outlives_its_renewals() -> None:
+    store = Store("c")
+    renewing(store, 2)
+    store.set_overrides({}, after(3), {KEY: "admin"})
+    put(store, 4, renewed=4, version=20)
+    put(store, 6, renewed=6, version=21)
+    assert known(store).lasting.may_be_vacant == "admin"

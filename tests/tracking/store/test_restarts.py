@@ -9,8 +9,9 @@ import pytest
 
 from leases.domain.change import Change, identity
 from leases.domain.lease import Lease, ObjectName
+from leases.tracking.cluster_state import read_remembered
 from leases.tracking.store import Store
-from leases.tracking.tracked_lease import Tracked, Update
+from leases.tracking.tracked_lease import Update
 from leases.wire.watch_decoding import Applied, Deleted, Listed
 from tests.support.values.leases import after, lease
 from tests.tracking.store.one_store import known, put, relisted, renewing, words
@@ -20,7 +21,7 @@ def restarted(store: Store, until: float) -> Store:
     """The same cluster after a restart, from its checkpoint as it is kept: as JSON."""
     again = Store("c")
     coded = [msgspec.json.encode(tracked) for tracked in store.snapshot()]
-    again.restore((msgspec.json.decode(row, type=Tracked) for row in coded), after(until))
+    again.restore(read_remembered(coded), after(until))
     assert again.snapshot() == store.snapshot()
     return again
 
