@@ -250,6 +250,7 @@ async def reflect(
                 async with contextlib.aclosing(reflection.catch_up(stack)) as news:
                     async for event in news:
                         yield event
+                        del event  # a watch may last for long, and the page of a list is large
                 readings = await stack.enter_async_context(reflection.watch())
                 if not reflection.connected:
                     reflection.connect()

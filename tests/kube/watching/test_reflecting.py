@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import sys
 from typing import Any
 
 import msgspec
@@ -44,6 +45,25 @@ async def test_a_cluster_is_listed_then_connected_then_followed(
         "Bookmark 104",
         "Applied a@105",
     ]
+
+
+async def test_a_list_takes_no_memory_while_it_is_watched(
+    cluster: ScriptedServer, client: LeaseClient, backoff: Backoff
+) -> None:
+    cluster.script("list", listing(lease("a", version=90)))
+    cluster.script("watch", stream(bookmark(101), end="hang"))
+    listed: list[Listed] = []
+    async with (
+        asyncio.timeout(LIMIT),
+        contextlib.aclosing(reflect(client, since=None, backoff=backoff)) as events,
+    ):
+        async for one in events:
+            if isinstance(one, Listed):
+                listed.append(one)
+            elif isinstance(one, Connected):
+                break
+        references = sys.getrefcount(listed[0])
+    assert references == len(["of the list here", "the argument"])
 
 
 async def test_the_watch_begins_at_the_list_and_asks_for_bookmarks_and_an_end(
