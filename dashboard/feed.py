@@ -88,7 +88,8 @@ class MoveLog:
             seq=seq,
             turn=turn,
             keys=keys if named else None,
-            created=created if named else (),
+            # The same objects: the last moves name many Leases.
+            created=tuple([key for key in keys if key in created]) if named else (),
             incidents=incidents,
         )
         self._kept.append(move)

@@ -359,3 +359,4 @@ def test_names_are_kept_of_what_is_few(hub, store):
         (move,) = hub.moves.since(before, None)
         assert (move.keys is not None) is named
         assert set(move.created) == (set(names[:2]) if named else set())
+        assert {id(key) for key in move.created} <= {id(key) for key in move.keys or ()}
