@@ -28,7 +28,7 @@ from leases.domain.lease import Lease, ObjectName, number_of
 from leases.domain.phase import EMPTY, Phase, next_turn
 from leases.domain.steady_clock import Jump, moved, plus
 from leases.domain.watched_times import Connection
-from leases.tracking.deadlines import UNKNOWN, BlindTimes, Deadlines, outlook, ran_out_between
+from leases.tracking.deadlines import SPAN, UNKNOWN, BlindTimes, Deadlines, outlook, ran_out_between
 from leases.tracking.kind_overrides import DeletedKinds, Kinds, Marks, Overrides
 from leases.tracking.lease_index import LeaseIndex, Row, version_after
 from leases.tracking.observation import (
@@ -370,12 +370,16 @@ class ClusterState:
         Returns whether a Lease ran out after `alive`, until when the cluster was surely alive:
         that is judged another time.
         """
-        work, unsure = 0, []
+        # An alarm within a span that has begun fires exactly: only a real deadline is worth that.
+        work, unsure, soon = 0, [], plus(by, SPAN)
         for row in self.deadlines.due(by):
             turn_delay = row.outlook.turn_delay
             known, count = row.tracked, len(step.clues)
             try:
-                if turn_delay is not None and (soonest := plus(known.observed_at, turn_delay)) > by:
+                if (
+                    turn_delay is not None
+                    and (soonest := plus(known.observed_at, turn_delay)) > soon
+                ):
                     self.deadlines.arm(row, soonest)
                     work += 1
                 elif alive is not None and ran_out_between(known, alive, by):

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from leases.domain.change import Change, identity
 from leases.domain.kind import Kind
-from leases.domain.phase import Phase
+from leases.domain.phase import Phase, next_turn
+from leases.tracking.deadlines import SPAN
 from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Usual
 from leases.wire.watch_decoding import Deleted
@@ -192,3 +194,17 @@ def test_what_is_unusual_of_a_lease_outlives_its_renewals() -> None:
     put(store, 4, renewed=4, version=20)
     put(store, 6, renewed=6, version=21)
     assert known(store).lasting.may_be_vacant == "admin"
+
+
+def test_an_early_alarm_fires_exactly_only_at_a_real_deadline() -> None:
+    store = Store("c")
+    renewing(store, 20)
+    row = store._rows.get(KEY)
+    assert row is not None
+    assert row.outlook.turn_delay is not None
+    soonest = row.tracked.observed_at + row.outlook.turn_delay
+    store.turn(soonest - timedelta(seconds=0.1))
+    turn, due = next_turn(row.tracked), store.next_deadline()
+    assert turn is not None
+    assert due is not None
+    assert turn - SPAN < due <= turn
