@@ -8,9 +8,11 @@ import asyncio
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
+from leases.domain.steady_clock import EARLIEST, plus
 from leases.tracking.deadlines import STALL
 
 MAX_WAIT = timedelta(seconds=1)  # timers stop while the machine sleeps
+BETWEEN_BEATS = timedelta(milliseconds=10)  # what is due meanwhile shares the next one
 COALESCE = 0.25  # seconds in which renewals are collected into one update
 
 Wake = Callable[[], None]
@@ -23,13 +25,14 @@ class SharedTimer:
         self._clock = clock
         self._waiting: dict[DeadlineTimer, datetime] = {}  # with when it is due
         self._at: datetime | None = None  # of the next beat
+        self._earliest = EARLIEST  # that it may be
         self._timer: asyncio.TimerHandle | None = None
         self._collecting: dict[Wake, None] = {}
 
     def wait(self, timer: DeadlineTimer, due: datetime, now: datetime) -> None:
         """Wake this timer at `due`."""
         self._waiting[timer] = due
-        if self._at is None or due < self._at:
+        if self._at is None or max(due, self._earliest) < self._at:
             self._plan(due, now)
 
     def forget(self, timer: DeadlineTimer) -> None:
@@ -38,7 +41,7 @@ class SharedTimer:
 
     def begin_anew(self) -> None:
         """The clock was set: the plan is void."""
-        self._at = None
+        self._at, self._earliest = None, EARLIEST
 
     def collect(self, wake: Wake) -> None:
         """Call this within COALESCE, with all others that collect."""
@@ -58,7 +61,7 @@ class SharedTimer:
     def _plan(self, due: datetime, now: datetime) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self._at = min(max(due, now), now + MAX_WAIT)
+        self._at = min(max(due, now, self._earliest), now + MAX_WAIT)
         delay = (self._at - now).total_seconds()
         self._timer = asyncio.get_running_loop().call_later(delay, self._beat)
 
@@ -66,6 +69,7 @@ class SharedTimer:
         now = self._clock()
         late = self._at is not None and now - self._at > STALL
         self._at = self._timer = None
+        self._earliest = plus(now, BETWEEN_BEATS)
         woken = [timer for timer, due in self._waiting.items() if late or due <= now]
         for timer in woken:
             del self._waiting[timer]

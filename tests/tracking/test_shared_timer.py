@@ -64,6 +64,16 @@ async def test_all_are_woken_after_the_process_stood_still(clusters: Clusters) -
     assert after(0) < clusters.other.take_planned() < after(1)
 
 
+async def test_what_is_due_soon_after_a_beat_shares_the_next_one(clusters: Clusters) -> None:
+    clusters.plan(NOON, after(3600))
+    await clusters.until_woken("one")
+    clusters.one.plan(after(0.002), clusters.now, at_least=timedelta(milliseconds=1))
+    clusters.other.plan(after(0.008), clusters.now, at_least=AT_ONCE)
+    assert clusters.timers._at == after(0.01)
+    clusters.now = after(0.01)
+    await clusters.until_woken("one", "other", "one")
+
+
 async def test_who_stopped_is_not_woken(clusters: Clusters) -> None:
     clusters.plan(NOON, NOON)
     clusters.one.stop()
