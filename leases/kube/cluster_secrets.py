@@ -239,7 +239,6 @@ async def follow(
     tell(dict(found))
     query = [
         *_query(selector),
-        ("watch", "true"),
         ("resourceVersion", version),
         ("allowWatchBookmarks", "true"),
         ("timeoutSeconds", str(WATCH_SECONDS)),

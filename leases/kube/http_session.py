@@ -1,9 +1,9 @@
 """The HTTP session of one cluster: requests with limits, fresh credentials, errors as ApiError.
 
 A watch must tell bytes that have arrived from bytes that it has read, and it asks the kernel to
-notice a dead connection. aiohttp documents neither the count of a StreamReader nor the transport of
-a Connection, so pyproject.toml pins aiohttp to the minor version that has these parts, and
-tests/kube/test_response_bytes.py fails when a version has others.
+notice a dead connection. aiohttp does not document the protocol of a Connection, so pyproject.toml
+pins aiohttp to the minor version that has it, and tests/kube/test_watch_body.py fails when a
+version has another.
 
 Configuration and sessions are those of `kubernetes.aio`, so client certificates, exec plugins and
 token refresh work as its users expect. Bodies are read as bytes.
@@ -16,8 +16,9 @@ import hashlib
 import os
 import socket
 import ssl
-from asyncio import sslproto
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextvars import ContextVar
 from copy import copy
 from functools import cache
 from pathlib import Path
@@ -26,6 +27,7 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
+import httptools
 import msgspec
 from kubernetes.aio.client import ApiClient, Configuration, rest
 from kubernetes.aio.config import ConfigException, kube_config
@@ -88,22 +90,154 @@ def _cause(error: BaseException) -> str:
     return " ".join(str(error).split()).rstrip(".") or type(error).__name__
 
 
-def arrived_bytes(response: aiohttp.ClientResponse) -> int:
-    """How many bytes of the body have arrived, read or not."""
-    return response.content.total_bytes
+READ_BUFFER = 256 * 1024  # bytes; one read of a body returns little more than twice this
+_HEAD_ENDS = b"\r\n\r\n"
 
 
-def socket_of(response: aiohttp.ClientResponse) -> socket.socket | None:
-    """The socket of a response whose body has not ended."""
-    transport = response.connection.transport if response.connection else None
-    return transport.get_extra_info("socket") if transport else None
+class _Buffer(threading.local):
+    """Where one read of a socket goes, before it is copied: the same for all watches of a thread.
+
+    Without it asyncio takes 256 KiB from the system for each read, however little has come.
+    """
+
+    def __init__(self) -> None:
+        self.view = memoryview(bytearray(READ_BUFFER))
 
 
-def receive_at_once(response: aiohttp.ClientResponse, size: int) -> None:
-    """Let one read of the socket return at most so many bytes; over TLS that has its own size."""
-    transport: Any = response.connection.transport if response.connection else None
-    if transport is not None:
-        transport.max_size = size
+_buffer = _Buffer()
+
+
+class WatchBody(asyncio.BufferedProtocol):
+    """The body of a watch: what many reads of the socket brought is decoded at once.
+
+    aiohttp would hand over each chunk by itself, at four times the cost. So it gets the head of the
+    answer alone. Of any other answer than 200 it gets all. What arrived before the connection broke
+    can be read.
+    """
+
+    def __init__(self, protocol: Any) -> None:
+        """`protocol`: aiohttp's, before the answer has come."""
+        self._protocol = protocol
+        self._transport: asyncio.Transport = protocol.transport
+        self.socket: socket.socket | None = self._transport.get_extra_info("socket")
+        self._head = b""  # of the answer, as far as it has come
+        self._parser = httptools.HttpResponseParser(self)
+        # aiohttp forgives as much: proxies of all ages send it.
+        self._parser.set_dangerous_leniencies(
+            lenient_headers=True, lenient_optional_cr_before_lf=True,
+            lenient_spaces_after_chunk_size=True,
+        )  # fmt: skip
+        self._waiting: list[bytes] = []
+        # Bytes, with the framing: that came, were read, and what was in them was taken.
+        self.arrived = self.drained = self.taken = 0  # any thread may read them
+        self._pieces: list[bytes] = []
+        # The server ended it; when it was read last, more may have waited than was counted: TLS
+        # gives it in its next turn.
+        self.over = self.held_back = False
+        self.begun = False  # the answer is 200, and aiohttp has its head alone
+        self._lost = self._paused = self._full = self._ends_with_connection = False
+        self._came = asyncio.Event()
+        self._transport.set_protocol(self)
+
+    def read_nowait(self) -> bytes:
+        """Return what has arrived; empty: nothing. Raises aiohttp.ClientPayloadError.
+
+        The caller sets `taken` once it counts what it got as its own.
+        """
+        raw = b"".join(self._waiting)
+        self._waiting.clear()
+        self.drained += len(raw)
+        self.held_back, self._full = self._paused or self._full, False
+        if self._paused and not self._transport.is_closing():
+            self._paused = False
+            self._transport.resume_reading()
+        if raw and not self.over:
+            try:
+                self._parser.feed_data(raw)
+            except httptools.HttpParserError as error:
+                self._transport.abort()
+                if not self.over:
+                    self.taken = self.drained
+                    raise aiohttp.ClientPayloadError(str(error)) from error
+        self.over = self.over or (self._lost and self._ends_with_connection)
+        body = b"".join(self._pieces)
+        self._pieces.clear()
+        if not body:
+            self.taken = self.drained
+            if self._lost and not self.over:
+                raise aiohttp.ClientPayloadError
+        return body
+
+    async def read(self) -> bytes:
+        """Return what arrives next; empty at the end. Raises aiohttp.ClientPayloadError."""
+        while not (body := self.read_nowait()) and not self.over:
+            self._came.clear()
+            await self._came.wait()
+        return body
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return _buffer.view
+
+    def buffer_updated(self, nbytes: int) -> None:
+        data = bytes(_buffer.view[:nbytes])
+        if not self.begun and not (data := self._pass_head(data)):
+            return
+        self._waiting.append(data)
+        self.arrived += len(data)
+        self._full |= nbytes == READ_BUFFER
+        self._came.set()
+        if self.arrived - self.drained > 2 * READ_BUFFER and not self._paused:
+            self._paused = True
+            self._transport.pause_reading()
+
+    def _pass_head(self, data: bytes) -> bytes:
+        """Give aiohttp the head, and those of interim answers before it. Returns what follows."""
+        while data:
+            before = len(self._head)
+            self._head += data
+            ends = self._head.find(_HEAD_ENDS, max(0, before - len(_HEAD_ENDS) + 1))
+            if ends < 0:
+                self._protocol.data_received(data)
+                return b""
+            ends += len(_HEAD_ENDS)
+            head, self._head = self._head[:ends], b""
+            code = head[9:12]  # after HTTP/1.1
+            if code == b"200":
+                self._protocol.force_close()  # this connection answers no other request
+            self._protocol.data_received(data[: ends - before])
+            data = data[ends - before :]
+            if code == b"200":
+                self._begin(head)
+                return data
+            if not code.startswith(b"1"):
+                self._transport.set_protocol(self._protocol)
+                self._protocol.data_received(data)
+                return b""
+        return b""
+
+    def _begin(self, head: bytes) -> None:
+        names = head.lower()
+        framed = b"\r\ntransfer-encoding:" in names or b"\r\ncontent-length:" in names
+        self._ends_with_connection = not framed
+        try:
+            self._parser.feed_data(head)
+            self.begun = True
+        except httptools.HttpParserError:
+            self._transport.abort()
+
+    def on_body(self, piece: bytes) -> None:
+        """httptools decoded it."""
+        if not self.over:  # what follows the end is no part of it
+            self._pieces.append(piece)
+
+    def on_message_complete(self) -> None:
+        """httptools saw the end."""
+        self.over = True
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._lost = True
+        self._came.set()
+        self._protocol.connection_lost(exc)
 
 
 USER_AGENT = "leaseboard/0.1"  # the part before the slash is also our field manager
@@ -111,11 +245,6 @@ MAX_BODY = 32 * 1024 * 1024  # bytes; a page of a list is 500 Leases
 MAX_INTERIM = 20  # answers of 100 to 199 before the one that counts
 MAX_ERROR_BODY = 1024 * 1024  # bytes; more of it tells nothing
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
-READ_BUFFER = 256 * 1024  # bytes; one read of a body returns at most twice this
-# asyncio gets 256 KiB of room for each read, and malloc asks the system for that: it takes 20 us.
-# Over TLS it does so for each record, and an API server sends one for each event.
-RECEIVED = 96 * 1024  # bytes
-sslproto.SSLProtocol.max_size = RECEIVED
 # The settings of a session. If only the token changes, connections may stay open.
 _TRANSPORT = ("host", "verify_ssl", "proxy", "tls_server_name")
 _FILES = ("ssl_ca_cert", "cert_file", "key_file")
@@ -198,15 +327,24 @@ class Session:
         return answer
 
     @contextlib.asynccontextmanager
-    async def stream(self, path: str, *, query: Query) -> AsyncIterator[aiohttp.ClientResponse]:
-        """Return a successful answer with an unread body. Raises ApiError. Leaving closes it."""
+    async def watch(self, path: str, *, query: Query) -> AsyncIterator[WatchBody]:
+        """Return the unread body of a successful answer. Raises ApiError. Leaving closes it."""
         limit = self.limits.answer
-        with self._translated(limit):
-            async with asyncio.timeout(limit):
-                headers = {"Accept": JSON}
-                response = await self._open("GET", path, query, None, headers)
+        headers = {"Accept": JSON, "Accept-Encoding": "identity"}
+        query = (("watch", "true"), *query)
+        asked = _watches.set(True)
         try:
-            yield response
+            with self._translated(limit):
+                async with asyncio.timeout(limit):
+                    response = await self._open("GET", path, query, None, headers)
+        finally:
+            _watches.reset(asked)
+        try:
+            body = cast("_Response", response).watch_body
+            plain = response.headers.get("Content-Encoding", "identity") == "identity"
+            if body is None or not body.begun or not plain:
+                raise status.Unreachable(f"{self.host} sent a watch in a form nobody asked for.")
+            yield body
         finally:
             response.close()
 
@@ -329,13 +467,18 @@ class _Resolver(aiohttp.abc.AbstractResolver):
         pass
 
 
+_watches: ContextVar[bool] = ContextVar("watches", default=False)  # this request does
+
+
 class _Response(aiohttp.ClientResponse):
-    """Receives little at once, and ends a connection that floods answers of 100 to 199: aiohttp
-    reads them without a limit.
-    """
+    """Ends a connection that floods answers of 100 to 199: aiohttp reads them without a limit."""
+
+    watch_body: WatchBody | None = None
 
     async def start(self, connection: Any) -> aiohttp.ClientResponse:
         protocol, left = connection.protocol, MAX_INTERIM
+        if _watches.get():
+            self.watch_body = WatchBody(protocol)
         read = protocol.read
 
         async def counted() -> Any:
@@ -348,11 +491,9 @@ class _Response(aiohttp.ClientResponse):
 
         protocol.read = counted
         try:
-            started = await super().start(connection)
+            return await super().start(connection)
         finally:
             del protocol.read
-        receive_at_once(started, RECEIVED)
-        return started
 
 
 class _Rest(rest.RESTClientObject):

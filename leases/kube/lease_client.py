@@ -148,14 +148,13 @@ class LeaseClient:
         fingerprint in `known` arrives as Renewed. `idle`: whether no Lease can expire now.
         """
         query = (
-            ("watch", "true"),
             ("resourceVersion", since),
             ("allowWatchBookmarks", "true"),
             ("timeoutSeconds", str(timeout_seconds)),
         )
-        async with self._session.stream(f"{API}/leases", query=query) as response:
+        async with self._session.watch(f"{API}/leases", query=query) as body:
             watch = self._watched = OpenWatch(
-                response,
+                body,
                 session=self._session,
                 since=since,
                 lasts=timeout_seconds,
@@ -207,11 +206,9 @@ class LeaseClient:
         self, path: str, *, query: Query, lasts: float
     ) -> AsyncGenerator[bytes, None]:
         """Yield the lines of a watch of other objects until the server ends it. Raises ApiError."""
-        async with self._session.stream(path, query=query) as response:
+        async with self._session.watch(path, query=query) as body:
             limit = lasts + self.limits.slack
-            async with contextlib.aclosing(
-                read_lines(response, host=self.host, lasts=limit)
-            ) as lines:
+            async with contextlib.aclosing(read_lines(body, host=self.host, lasts=limit)) as lines:
                 async for line in lines:
                     yield line
 

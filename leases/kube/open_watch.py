@@ -12,16 +12,7 @@ import aiohttp
 import msgspec
 
 from leases.domain.lease import number_of
-from leases.kube.http_session import (
-    READ_BUFFER,
-    RECEIVED,
-    Session,
-    Timeouts,
-    arrived_bytes,
-    receive_at_once,
-    socket_of,
-    unreachable,
-)
+from leases.kube.http_session import READ_BUFFER, Session, Timeouts, WatchBody, unreachable
 from leases.wire.renewal_lines import LineCutter, LineLengthError, Reader
 from leases.wire.status import ApiError, Gone, Status, TooManyRequests, Unreachable
 from leases.wire.watch_decoding import Unreadable, WatchEvent
@@ -93,7 +84,7 @@ class OpenWatch:
 
     def __init__(
         self,
-        response: aiohttp.ClientResponse,
+        body: WatchBody,
         *,
         session: Session,
         since: str,
@@ -104,8 +95,7 @@ class OpenWatch:
         alive: float | None = None,
     ) -> None:
         """`alive` is when the cluster last gave a sign of life, by the monotonic clock."""
-        self._response = response
-        self._content = response.content
+        self._body = body
         self._session = session
         self._limits: Timeouts = session.limits
         self._newest = newest
@@ -117,20 +107,19 @@ class OpenWatch:
         # The last sign of life. That a watch is open is none yet: what came before it may follow.
         self._alive = self._heard if alive is None else alive
         self._wait: asyncio.Timeout | None = None  # for data
-        self._taken = 0  # bytes
         self._read_at = 0.0  # not sooner, by the monotonic clock
         self._delivering = False
         self.slices = Slices()  # of the task that reads
         self._arriving = select.poll()
-        if (sock := socket_of(response)) is not None:
-            self._arriving.register(sock, select.POLLIN)
-            _keep_alive(sock)
+        if body.socket is not None:
+            self._arriving.register(body.socket, select.POLLIN)
+            _keep_alive(body.socket)
 
     def unprocessed_seconds(self) -> float:
         """Return how many seconds received data may have waited; 0: none waits. For any thread."""
         now = time.monotonic()
         # In this order: data that moves on meanwhile is met by a later question.
-        waits = arrived_bytes(self._response) > self._taken or self._delivering
+        waits = self._body.arrived > self._body.taken or self._delivering
         if not waits:
             self._delivered_until = now
         return now - self._delivered_until
@@ -155,7 +144,7 @@ class OpenWatch:
         return time.monotonic() >= self._read_at and self._has_more()
 
     def _has_more(self) -> bool:
-        return arrived_bytes(self._response) > self._taken or bool(self._arriving.poll(0))
+        return self._body.arrived > self._body.taken or bool(self._arriving.poll(0))
 
     async def readings(self) -> AsyncGenerator[Sequence[WatchEvent], None]:
         """Yield the events of each read until the server ends the watch. Raises ApiError."""
@@ -168,16 +157,16 @@ class OpenWatch:
 
     async def lines(self) -> AsyncGenerator[list[bytes], None]:
         """Yield the complete lines of each read. Raises ApiError."""
-        cutter, received = LineCutter(), RECEIVED
+        cutter, body = LineCutter(), self._body
         _being_read.add(self)
         try:
             while chunk := await self._next_chunk():
                 self._delivering = True  # before it counts as taken
-                self._taken += len(chunk)
-                if len(chunk) >= READ_BUFFER:  # TLS gives what it held back in its next turn
+                body.taken = body.drained
+                if body.held_back:  # TLS gives it in its next turn
                     await asyncio.sleep(0)
                 self._heard = self._alive = time.monotonic()
-                complete = not self._has_more()
+                complete = not (body.held_back or self._has_more())
                 try:
                     lines = cutter.feed(chunk)
                 except LineLengthError as error:
@@ -187,9 +176,6 @@ class OpenWatch:
                 self._delivering = False  # they are followed, or kept and counted there
                 if complete:
                     self._delivered_until = self._heard
-                if (size := READ_BUFFER if len(chunk) >= RECEIVED else RECEIVED) != received:
-                    received = size
-                    receive_at_once(self._response, size)
                 # After a full read much data waits already.
                 self._read_at = 0.0 if len(chunk) >= READ_BUFFER else self._heard + pace()
         finally:
@@ -225,15 +211,15 @@ class OpenWatch:
 
     async def _next_chunk(self) -> bytes:
         """Return received data, waiting for some; empty at the end."""
-        limits = self._limits
+        limits, body = self._limits, self._body
         try:
-            if arrived_bytes(self._response) > self._taken:
+            if body.arrived > body.taken:
                 await self._pace()
-            while not (chunk := self._content.read_nowait()):
+            while not (chunk := body.read_nowait()) and not body.over:
                 try:
                     quiet = limits.idle if self._idle() else limits.quiet
                     async with asyncio.timeout(quiet) as self._wait:
-                        chunk = await self._content.readany()
+                        chunk = await body.read()
                         break
                 except TimeoutError:
                     self._wait = None
@@ -245,8 +231,9 @@ class OpenWatch:
         except (aiohttp.ClientError, OSError) as error:
             raise unreachable(self._session.host, error) from error
         if chunk and await self._pace():
-            with contextlib.suppress(aiohttp.ClientError, OSError):  # the next read raises it
-                chunk += self._content.read_nowait()
+            self._delivering = True  # the next read may find nothing more
+            with contextlib.suppress(aiohttp.ClientError):  # the next read raises it
+                chunk += body.read_nowait()
         return chunk
 
     async def _pace(self) -> bool:
@@ -276,15 +263,15 @@ class OpenWatch:
 
     async def _newest_unless_data_comes(self) -> str | None:
         """Ask for the newest version; None if the watch goes on first: nobody else reads it."""
-        received = arrived_bytes(self._response)
+        received = self._body.arrived
         asking = asyncio.ensure_future(self._newest())
         try:
-            while not asking.done() and arrived_bytes(self._response) == received:
+            while not asking.done() and self._body.arrived == received:
                 await asyncio.wait([asking], timeout=PACE)
             return asking.result() if asking.done() else None
         except Unreachable:
             # The answer may be slow while the watch works.
-            if arrived_bytes(self._response) > received:
+            if self._body.arrived > received:
                 return None
             raise
         finally:
@@ -292,19 +279,17 @@ class OpenWatch:
             await asyncio.gather(asking, return_exceptions=True)
 
 
-async def read_lines(
-    response: aiohttp.ClientResponse, *, host: str, lasts: float
-) -> AsyncGenerator[bytes, None]:
+async def read_lines(body: WatchBody, *, host: str, lasts: float) -> AsyncGenerator[bytes, None]:
     """Yield the lines of a quiet watch, of few and small objects, until it ends. Raises ApiError.
 
     `lasts`: seconds after which the server ends it.
     """
     cutter = LineCutter()
-    if (sock := socket_of(response)) is not None:
-        _keep_alive(sock)
+    if body.socket is not None:
+        _keep_alive(body.socket)
     try:
         async with asyncio.timeout(lasts):
-            while chunk := await response.content.readany():
+            while chunk := await body.read():
                 for line in cutter.feed(chunk):
                     yield line
     except (LineLengthError, aiohttp.ClientError, OSError, TimeoutError) as error:

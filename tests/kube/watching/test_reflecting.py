@@ -175,7 +175,7 @@ async def test_after_a_replay_the_watch_of_the_list_is_the_newest(
             if isinstance(event, Connected):
                 break
         assert client._watched is not None
-        assert not client._watched._response.closed
+        assert not client._watched._body._transport.is_closing()
 
 
 async def test_after_a_restart_the_missed_events_are_replayed_before_the_list(

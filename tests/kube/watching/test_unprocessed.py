@@ -18,7 +18,7 @@ from leases.kube import open_watch, reflector
 from leases.kube.backoff import Backoff
 from leases.kube.cluster_source import parse_source
 from leases.kube.connect import connect
-from leases.kube.http_session import READ_BUFFER, Timeouts, arrived_bytes
+from leases.kube.http_session import READ_BUFFER, Timeouts
 from leases.kube.lease_client import LeaseClient
 from leases.kube.open_watch import LONGEST_PACE, PACE, OpenWatch, Slices, pace
 from leases.kube.reflector import Ahead
@@ -82,7 +82,7 @@ async def test_what_tls_held_back_while_nobody_read_stays_unprocessed(
         client = await connect(parse_source(f"url:{server.url}"), kubeconfig=None, limits=limits)
         async with client.open_watch("100", timeout_seconds=60) as watch:
             async with asyncio.timeout(LIMIT):
-                while arrived_bytes(watch._response) <= 2 * READ_BUFFER:
+                while watch._body.arrived <= 2 * READ_BUFFER:
                     await asyncio.sleep(0.01)
                 paused.set()
                 await sent.wait()
@@ -352,7 +352,7 @@ async def test_a_watch_that_ends_while_it_is_read_ahead_is_opened_again_where_it
     opened_at = [one.query["resourceVersion"] for one in cluster.seen("watch")]
     assert opened_at == ["100", "500", "500", "550"]
     assert delays.noted == [0.01, 0.02, 0.01]
-    assert [one._response.closed for one in watches] == [True] * 3
+    assert [one._body._transport.is_closing() for one in watches] == [True] * 3
 
 
 async def until_broken(
@@ -440,7 +440,7 @@ async def test_a_silent_watch_is_closed_before_another_is_opened_in_its_place(
     resumed = asyncio.Event()
 
     async def another(connection: Connection) -> None:
-        closed.append(watches[0]._response.closed)
+        closed.append(watches[0]._body._transport.is_closing())
         resumed.set()
         await connection.hang()
 
