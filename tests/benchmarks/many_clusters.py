@@ -37,10 +37,11 @@ from tests.benchmarks.parts.figures import Usage
 from tests.benchmarks.parts.open_pages import TRIES, Pages
 from tests.benchmarks.parts.storm_check import compare
 from tests.benchmarks.parts.storm_load import SETTLE, ask, interrupted_at_end, stats, waiting
-from tests.benchmarks.parts.storm_truth import Event, read
+from tests.benchmarks.parts.storm_truth import WORDS, Event, read
 from tests.support.processes import ROOT, Server, free_port, get, manage, wait_for
 
 LOOK = 0.5
+NEVER = 5.0  # seconds
 FEW = 50  # changes that have just come
 LATE = 2.0  # seconds
 RARELY = 5.0  # seconds: metrics of many elections cost the server, too
@@ -112,6 +113,10 @@ class Fleet(Pages):
 
     characters = 0  # of all frames
 
+    def __init__(self, server: Server) -> None:
+        super().__init__(server)
+        self.heard: list[tuple[float, set[str]]] = []  # when one page got which strips or cells
+
     def get(self, path: str) -> str:
         began = time.perf_counter()
         with self.opener.open(f"{self.server.url}/?all", timeout=60) as answer:
@@ -119,7 +124,7 @@ class Fleet(Pages):
         self.page_times.append((time.perf_counter() - began) * 1000)
         return text
 
-    async def keep(self) -> None:
+    async def keep(self, *, listens: bool) -> None:
         cookies = "; ".join(f"{cookie.name}={cookie.value}" for cookie in self.cookies)
         url = f"{self.server.url}/live/fleet/".replace("http", "ws", 1)
         headers = {"Cookie": cookies, "Origin": self.server.url}
@@ -130,6 +135,19 @@ class Fleet(Pages):
             async for message in socket:
                 self.frames += 1
                 self.characters += len(message)
+                if listens:
+                    self.heard.append((time.time(), set(json.loads(message).get("regions", ()))))
+
+    def delays(self, cluster: str, truth: list[Event], since: float, until: float) -> list[float]:
+        """Seconds from each write of a change to the next drawing of its cluster."""
+        mine = {f"strip-{cluster}", f"cell-{cluster}"}
+        drawn = [at for at, regions in self.heard if regions & mine]
+        written = [one["t"] for one in truth if one["kind"] in WORDS]
+        return [
+            next((at for at in drawn if at > began), began + NEVER) - began
+            for began in written
+            if since <= began <= until - NEVER
+        ]
 
 
 @contextmanager
@@ -139,7 +157,7 @@ def open_fleet(server: Server, number: int) -> Iterator[Fleet]:
         fleet.get("")
     times = fleet.page_times[1:]
     print(f"the page: median {statistics.median(times):.0f} ms, worst {max(times):.0f} ms")
-    tasks = [loop.create_task(fleet.keep()) for _ in range(number)]
+    tasks = [loop.create_task(fleet.keep(listens=not page)) for page in range(number)]
     thread = Thread(target=loop.run_forever)
     thread.start()
     yield fleet
@@ -165,6 +183,7 @@ def measure(asked: Namespace, folder: Path) -> int:
             server = serve(stack, folder, ports)
         fleet = stack.enter_context(open_fleet(server, asked.pages)) if asked.pages else None
         time.sleep(asked.warm)
+        since = time.time()
         before = (fleet.frames, fleet.characters) if fleet else (0, 0)
         usage = Usage(server.process.pid)
         time.sleep(asked.seconds)
@@ -179,7 +198,20 @@ def measure(asked: Namespace, folder: Path) -> int:
         until = time.time() - 1
         time.sleep(SETTLE)
         server.interrupt()
+    if fleet:
+        print_delays(fleet, folder, asked.clusters, since, until)
     return check(folder, asked.clusters, until)
+
+
+def print_delays(fleet: Fleet, folder: Path, clusters: int, since: float, until: float) -> None:
+    late = sorted(
+        delay
+        for number in range(clusters)
+        for delay in fleet.delays(f"c{number}", read(folder / f"truth-{number}"), since, until)
+    )
+    if late:
+        print(f"{len(late)} changes were on the page after {statistics.median(late) * 1000:.0f} ms "
+              f"at the median, p90 {late[len(late) * 9 // 10] * 1000:.0f} ms")  # fmt: skip
 
 
 def check(folder: Path, clusters: int, until: float) -> int:
