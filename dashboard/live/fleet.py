@@ -14,7 +14,7 @@ from dashboard.config import VERSION
 from dashboard.feed import PROCESS, ClusterFeed, Failed, log_failure
 from dashboard.live.messages import Show
 from dashboard.live.page_reader import HEARTBEAT
-from dashboard.live.shared_drawings import LOOKS_PER_SECOND, ClusterMenu, InTurn, MenuReader
+from dashboard.live.shared_drawings import ClusterMenu, InTurn, MenuReader
 from dashboard.pages.fleet import drawings_of, ids_of, told
 from dashboard.pages.fleet_wall import WallRow, wall_parts, wall_row
 from dashboard.parts.across import chosen_by, partly_live, silent_states
@@ -22,7 +22,8 @@ from dashboard.parts.fleet_row import ROW, FleetRow, latest_row
 from leases.domain.watched_times import ConnectionState
 from leases.worker_threads import WorkerThreads
 
-TICK = 0.25  # seconds between two looks at what moved, more where there are very many clusters
+TICK = 0.15  # seconds between two looks at what moved, more where there are very many clusters
+CLUSTERS_PER_SECOND = 4000
 SPACING = 1.0  # seconds between two drawings of one cluster
 AGAIN = 10.0  # seconds until one is tried again that could not be drawn
 FIRST_MOVES = [0.0]  # of a clock that was never set
@@ -91,7 +92,7 @@ class FleetHub:
             if not self.pages:
                 self.awake.clear()
                 self.drawn, self.walls, self._rows, self._known = {}, {}, {}, {}
-            await asyncio.sleep(TICK * max(1.0, len(self.feeds) / LOOKS_PER_SECOND))
+            await asyncio.sleep(max(TICK, len(self.feeds) / CLUSTERS_PER_SECOND))
 
     async def tick(self, now: datetime) -> None:
         """Draw the clusters that are due, and wake the pages."""
