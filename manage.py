@@ -32,9 +32,9 @@ def main() -> None:
             "python3 -m pip install -r requirements.txt first."
         )
     if sys.argv[1:2] == ["doctor"]:  # it reports what stops all others
-        from dashboard.management import diagnosis
+        from dashboard.management import setup_diagnosis
 
-        diagnosis.set_aside += diagnosis.set_bad_settings_aside(os.environ)
+        setup_diagnosis.set_aside += setup_diagnosis.set_bad_settings_aside(os.environ)
     from django.core.exceptions import ImproperlyConfigured
     from django.db import Error
 

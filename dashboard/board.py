@@ -56,7 +56,7 @@ class WallClock(Protocol):
 
 
 class OpenRights(Protocol):
-    """The rights of open sockets and long answers: `dashboard.access.rights_watch`."""
+    """The rights of open sockets and long answers: `dashboard.access.ended_rights`."""
 
     def add(self, right: Any, end: Callable[[str], None]) -> Any: ...
     def remove(self, grant: Any) -> None: ...

@@ -59,7 +59,7 @@ class WatchedCluster:
         self.name = spec.name
         self.read_only = read_only
         self.impersonate = impersonate
-        self.verdicts: Verdicts = {}  # see dashboard.parts.write_access
+        self.verdicts: Verdicts = {}  # see dashboard.parts.cluster_write_access
         self.source = spec.source
         self.store = Store(spec.name, abandoned_after=abandoned_after)
         self.counters = Counters()

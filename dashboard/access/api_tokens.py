@@ -95,7 +95,7 @@ def revoke(number: int, *, now: datetime) -> bool:
     if open_one is None:
         return False
     open_one.revoked_at = now
-    open_one.save(update_fields=["revoked_at"])  # tells dashboard.access.rights_watch
+    open_one.save(update_fields=["revoked_at"])  # tells dashboard.access.ended_rights
     return True
 
 

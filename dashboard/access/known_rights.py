@@ -2,7 +2,7 @@
 
 Whoever read within the last ten minutes, or has a page open, may go on reading until the database
 answers again; never longer than the session, link or token lasts. Nobody may write meanwhile. Each
-two seconds `dashboard.access.rights_watch` asks which of these rights have ended.
+two seconds `dashboard.access.ended_rights` asks which of these rights have ended.
 """
 
 import time

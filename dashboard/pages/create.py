@@ -16,10 +16,10 @@ from dashboard.forms.edit_form import MAX_TYPED_HOLDER, LeaseForm
 from dashboard.forms.fields import Area, CounterField, DurationField, TextLine
 from dashboard.forms.form_page import ActionPage, form_view
 from dashboard.forms.what_happens import of_create
+from dashboard.parts.cluster_write_access import WriteAccess, may_write
 from dashboard.parts.lease_head import to_yaml, without_managed_fields
 from dashboard.parts.lease_row import lease_url
 from dashboard.parts.names import holder_view
-from dashboard.parts.write_access import WriteAccess, may_write
 from leases.actions.audit import DONE
 from leases.actions.write_lease import DryRun
 from leases.domain.edit import NewLease

@@ -26,12 +26,12 @@ from dashboard.forms.what_happens import ALIVE
 from dashboard.lists import responses
 from dashboard.lists.url_parameters import BadFilter, one_of, quoted
 from dashboard.parts.audit_line import intent_of
+from dashboard.parts.cluster_write_access import WriteAccess, may_write
 from dashboard.parts.formatting import age, counted, listed
 from dashboard.parts.lease_controls import says
 from dashboard.parts.lease_filter import LeaseFilter, find
 from dashboard.parts.lease_row import lease_url, row_view
 from dashboard.parts.names import told_apart
-from dashboard.parts.write_access import WriteAccess, may_write
 from dashboard.watched_cluster import NodeBook, WatchedCluster
 from leases.actions import deletion_runs
 from leases.actions.delete_many import ChosenLease, chosen, digest

@@ -31,6 +31,7 @@ from dashboard.lists.url_parameters import (
 )
 from dashboard.parts import lease_filter
 from dashboard.parts.as_of import blind_at, why_blind
+from dashboard.parts.cluster_write_access import ON_LIST, known_rights
 from dashboard.parts.flapping import flappers_of
 from dashboard.parts.formatting import shortened, thousands, when
 from dashboard.parts.key_figures import unwatched_by_hour
@@ -45,7 +46,6 @@ from dashboard.parts.lease_row import (
     time_since,
 )
 from dashboard.parts.names import holder_view, is_held_by, shown_name
-from dashboard.parts.write_access import ON_LIST, known_rights
 from leases.domain.figures import EXCUSED_SEVERITY, PAST_SEVERITY
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName

@@ -22,10 +22,10 @@ import yaml
 from django.conf import settings
 from django.db import Error, connection
 
-from dashboard.access import links, rights_watch, screens
+from dashboard.access import ended_rights, links, screens
+from dashboard.access.ended_rights import RightsWatch
 from dashboard.access.known_rights import KNOWN, WallRight
 from dashboard.access.links import LinkUse
-from dashboard.access.rights_watch import RightsWatch
 from dashboard.board import install_board
 from dashboard.clock import process_clock
 from dashboard.config import (
@@ -333,7 +333,7 @@ class Runtime:
             self.overrides.run,
             effect="Kinds that admins set at another replica are not taken over.",
         )
-        rights_watch.connect(self.rights.look_now)
+        ended_rights.connect(self.rights.look_now)
         start("database", reach.run, effect="Pages wait for a database that does not answer.")
         start("rights", self.rights.run, effect="Open pages whose right has ended are not closed.")
         start(
@@ -364,7 +364,7 @@ class Runtime:
 
     async def stop(self) -> None:
         """Stop watching, write what is left, stop the embedded API."""
-        rights_watch.disconnect()
+        ended_rights.disconnect()
         await self.supervisor.stop()
         self.rights.close()
         if self._writing is not None:

@@ -18,8 +18,8 @@ from django.test import AsyncClient
 from dashboard import clock
 from dashboard.board import install_board
 from dashboard.config import EVERY_CLUSTER, ClusterSpec
-from dashboard.parts import write_access
-from dashboard.parts.write_access import known_access, may_write
+from dashboard.parts import cluster_write_access
+from dashboard.parts.cluster_write_access import known_access, may_write
 from dashboard.serving.runtime import Options, Runtime
 from leases.apiserver.auth import Tokens
 from leases.apiserver.serving import LeaseApiServer
@@ -217,8 +217,8 @@ async def test_an_answer_is_kept_for_a_minute_for_one_person_namespace_and_verb(
         asked.append((verb, namespace))
         return await plain(client, verb, namespace, within=within)
 
-    plain = write_access.may
-    monkeypatch.setattr(write_access, "may", counting)
+    plain = cluster_write_access.may
+    monkeypatch.setattr(cluster_write_access, "may", counting)
     assert known_access(cluster, bea, "default", "patch") is None
     for user, namespace, verb in (
         (bea, "default", "patch"),
@@ -244,7 +244,7 @@ async def test_a_cluster_that_does_not_answer_forbids_nothing_beforehand(start, 
     async def silent(*_args, **_more):
         raise Unreachable("no route")
 
-    monkeypatch.setattr(write_access, "may", silent)
+    monkeypatch.setattr(cluster_write_access, "may", silent)
     access = await may_write(board.clusters["a"], ada, "default", "patch")
     assert (access.allowed, access.sentence) == (
         None, "The cluster did not say whether it allows this: no route",

@@ -19,7 +19,7 @@ from django.db import connections
 from django.db.models.signals import post_delete
 
 from dashboard import clock
-from dashboard.access import links, rights_watch
+from dashboard.access import ended_rights, links
 from dashboard.access.known_rights import KNOWN, UserRight, WallRight
 from dashboard.config import ClusterSpec
 from dashboard.live.page_reader import PageReader
@@ -74,10 +74,10 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
         (runtime, "LOOK_SECONDS"),
         (cluster_watch, "LOOK_SECONDS"),
         (links, "WRITE_SECONDS"),
-        (rights_watch, "MIN_SPACING"),
+        (ended_rights, "MIN_SPACING"),
     ):
         monkeypatch.setattr(room, name, 0.01)
-    monkeypatch.setattr(rights_watch, "CHECK_SECONDS", 3600.0)
+    monkeypatch.setattr(ended_rights, "CHECK_SECONDS", 3600.0)
 
 
 @pytest.fixture
@@ -377,10 +377,10 @@ async def test_pages_show_what_is_wrong_in_any_part(tmp_path, monkeypatch):
     running.secrets = SimpleNamespace(says="No Secret may be read.")
     assert running.secrets.says in hub.problem()
     running.rights._failing = True
-    assert rights_watch.PROBLEM in hub.problem()
+    assert ended_rights.PROBLEM in hub.problem()
     monkeypatch.setattr(type(runtime.reach), "error", "It does not answer.")
     assert runtime.NOT_REACHABLE in hub.problem()
-    assert rights_watch.PROBLEM not in hub.problem()
+    assert ended_rights.PROBLEM not in hub.problem()
     monkeypatch.setattr(type(running.recorder), "problem", "History waits.")
     assert hub.problem().startswith("History waits. ")
     refusal = RefusedValue(at=clock.now(), cluster="a", what=What.CHANGE, error="too long")

@@ -27,7 +27,7 @@ from dashboard.config import (
     parse_cluster,
 )
 from dashboard.log_lines import hide, redact
-from dashboard.management import diagnosis
+from dashboard.management import setup_diagnosis
 from dashboard.management.refusing import RefusingCommand, parse_port
 from dashboard.parts.cluster_diagnosis import Finding, Level, examine_cluster, examine_secrets
 from dashboard.serving.tasks.clock_watch import CONFIRM, contradiction
@@ -69,12 +69,12 @@ class Command(RefusingCommand):
                 level=Level.OK,
                 found=f"Leaseboard {VERSION}, Python {platform.python_version()}.",
             ),
-            *diagnosis.examine_settings(
+            *setup_diagnosis.examine_settings(
                 config, [name for name in os.environ if name.startswith(PREFIX)]
             ),
             *_names(config),
-            diagnosis.examine_memory(),
-            diagnosis.examine_port(host, port, _host_of(config)),
+            setup_diagnosis.examine_memory(),
+            setup_diagnosis.examine_port(host, port, _host_of(config)),
             *_data(config, timeout),
             *asyncio.run(_clusters(config, timeout)),
         ]
@@ -82,7 +82,7 @@ class Command(RefusingCommand):
             msgspec.structs.replace(one, found=redact(one.found), do=redact(one.do))
             for one in findings
         ]
-        level = diagnosis.worst(findings)
+        level = setup_diagnosis.worst(findings)
         if options["format"] == "json":
             report = {"version": VERSION, "now": clock.now(), "worst": level, "checks": findings}
             self.stdout.write(msgspec.json.format(msgspec.json.encode(report)).decode())
@@ -103,15 +103,15 @@ def _parsed(texts: list[str]) -> tuple[ClusterSpec, ...]:
 
 def _data(config: Config, seconds: float) -> list[Finding]:
     """The disk and the database; neither, where the data directory cannot be used."""
-    if any(finding.check == diagnosis.DATA for finding in diagnosis.set_aside):
+    if any(finding.check == setup_diagnosis.DATA for finding in setup_diagnosis.set_aside):
         return []
-    database = diagnosis.examine_database(config, settings.SQLITE_FILE, seconds=seconds)
+    database = setup_diagnosis.examine_database(config, settings.SQLITE_FILE, seconds=seconds)
     file = settings.SQLITE_FILE
     made = file is None or file.exists()  # asking must not make an SQLite file
-    worst = diagnosis.worst(database)
+    worst = setup_diagnosis.worst(database)
     return [
-        diagnosis.examine_disk(config.data),
-        *diagnosis.examine_files(
+        setup_diagnosis.examine_disk(config.data),
+        *setup_diagnosis.examine_files(
             config.data,
             settings.STATIC_ROOT,
             embedded=any(one.source.kind is SourceKind.EMBEDDED for one in config.clusters),

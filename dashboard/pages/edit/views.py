@@ -18,11 +18,11 @@ from dashboard.forms.form_page import LeaseActionPage, VerdictView, form_view
 from dashboard.forms.what_happens import WhatHappens, of_delete, of_edit, of_hand_over, of_release
 from dashboard.forms.yaml_form import YamlForm, YamlProblem, as_text
 from dashboard.lists.url_parameters import BadFilter, one_of, text
+from dashboard.parts.cluster_write_access import ON_LEASE, ON_LIST, may_write_each, rights_of
 from dashboard.parts.formatting import when
 from dashboard.parts.holder_place import pod_state
 from dashboard.parts.holdings import holdings_of, host_of
 from dashboard.parts.names import MAX_IDENTITY, holder_view, told_apart
-from dashboard.parts.write_access import ON_LEASE, ON_LIST, may_write_each, rights_of
 from leases.actions.write_lease import DryRun
 from leases.domain import edit
 from leases.domain.cause.clue import contender

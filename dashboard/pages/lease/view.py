@@ -21,6 +21,7 @@ from dashboard.lists.url_parameters import BadFilter, passed, read_moment, write
 from dashboard.pages.lease import overrides, past_terms
 from dashboard.pages.lease.fields import fact_groups, yaml_lines
 from dashboard.parts import as_of, change_sentence
+from dashboard.parts.cluster_write_access import ON_LEASE, known_rights
 from dashboard.parts.flapping import flappers_of
 from dashboard.parts.formatting import capitalized, when
 from dashboard.parts.holdings import holdings_of, host_of
@@ -31,7 +32,6 @@ from dashboard.parts.lease_row import FREE_IN_FULL, row_view, time_since
 from dashboard.parts.names import holder_view, shown_holder
 from dashboard.parts.page_links import LAST_HOUR, ShownTime, history_url, holder_page, lease_pages
 from dashboard.parts.time_range import range_for
-from dashboard.parts.write_access import ON_LEASE, known_rights
 from leases.domain.figures import is_in_trouble
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName

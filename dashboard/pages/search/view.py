@@ -34,10 +34,10 @@ from dashboard.pages.search.found import (
     incident_found,
 )
 from dashboard.pages.search.names import BEGINS, BEGINS_WORD, BESIDE, EXACT, INSIDE, names_of
+from dashboard.parts.cluster_write_access import known_access
 from dashboard.parts.formatting import when
 from dashboard.parts.page_links import all_clusters_url
 from dashboard.parts.saved_view import says, views_called
-from dashboard.parts.write_access import known_access
 from dashboard.watched_cluster import WatchedCluster
 from leases.domain.lease import ObjectName
 from leases.domain.terms import PastPhase

@@ -12,7 +12,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.test import AsyncClient, Client
 
-from dashboard.access import rights, rights_watch
+from dashboard.access import ended_rights, rights
 from dashboard.access.proxy import PEER
 from dashboard.serving.pages_port import pages_server
 from tests.support.board import a_lease, fill, member
@@ -60,7 +60,7 @@ async def closing(socket: ApplicationCommunicator) -> tuple[int, str]:
 async def test_a_socket_of_the_proxy_ends_with_the_right(board, how):
     fill(board.clusters["a"].store, a_lease())
     heard: list[int] = []
-    rights_watch.connect(lambda: heard.append(1))
+    ended_rights.connect(lambda: heard.append(1))
     # The session of somebody else, which ends, is not what the socket stands by.
     socket = await opened(PROXY, await session_of("gil", "operator"))
     assert (await socket.receive_output(60))["type"] == "websocket.send"
@@ -77,7 +77,7 @@ async def test_a_socket_of_the_proxy_ends_with_the_right(board, how):
         pia.is_active = False
         await pia.asave()
         reason = rights.DEACTIVATED
-    rights_watch.disconnect()
+    ended_rights.disconnect()
     assert heard
     await board.rights.check()
     assert await closing(socket) == (4403, reason)

@@ -9,7 +9,7 @@ from django.core.management import execute_from_command_line
 os.environ["DJANGO_SETTINGS_MODULE"] = "dashboard.settings"
 django.setup()
 
-from dashboard.access import rights_watch  # noqa: E402
+from dashboard.access import ended_rights  # noqa: E402
 
-rights_watch.CHECK_SECONDS = 3600.0
+ended_rights.CHECK_SECONDS = 3600.0
 execute_from_command_line(sys.argv)

@@ -18,7 +18,7 @@ import pytest
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-from dashboard.access import api_tokens, links, rights, rights_watch
+from dashboard.access import api_tokens, ended_rights, links, rights
 from dashboard.live import consumers
 from tests.support.api_client import LeaseApi
 from tests.support.processes import serving
@@ -162,7 +162,7 @@ async def test_nothing_of_it_is_an_error_in_the_log(house):
 
 
 def test_rights_are_looked_at_often_enough():
-    assert rights_watch.CHECK_SECONDS + rights_watch.MIN_SPACING < 3, "5 s are promised"
+    assert ended_rights.CHECK_SECONDS + ended_rights.MIN_SPACING < 3, "5 s are promised"
 
 
 def test_every_reason_fits_into_a_close_frame():

@@ -9,8 +9,8 @@ from django.db import OperationalError
 
 from dashboard import clock
 from dashboard.access import known_rights
+from dashboard.access.ended_rights import RightsWatch
 from dashboard.access.known_rights import KEPT_SECONDS, KnownRights, ReadOnlyPerson, WallRight
-from dashboard.access.rights_watch import RightsWatch
 from dashboard.access.roles import EDIT, VIEW
 from leases.history.database import Reach
 from tests.support.board import a_lease, browser_of, fill, member

@@ -9,9 +9,9 @@ from types import SimpleNamespace
 import pytest
 from asgiref.sync import sync_to_async
 
-from dashboard.access import rights_watch
+from dashboard.access import ended_rights
+from dashboard.access.ended_rights import RightsWatch
 from dashboard.access.rights import Right, UserRight, WallRight
-from dashboard.access.rights_watch import RightsWatch
 
 OLD, NEW, OTHER = UserRight(1, "old"), UserRight(1, "new"), UserRight(2, "other")
 WALL = WallRight(3, "a")
@@ -37,7 +37,7 @@ def database() -> Database:
 @pytest.fixture
 async def watch(database: Database, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[RightsWatch]:
     """A watch that runs, and looks only when it is asked to."""
-    monkeypatch.setattr(rights_watch, "CHECK_SECONDS", 3600.0)
+    monkeypatch.setattr(ended_rights, "CHECK_SECONDS", 3600.0)
     one = RightsWatch(database.find)
     running = asyncio.create_task(one.run())
     await asyncio.sleep(0)

@@ -14,7 +14,7 @@ from django.contrib.sessions.models import Session
 from django.test import Client
 from django.utils import timezone
 
-from dashboard.access import api_tokens, rights, rights_watch
+from dashboard.access import api_tokens, ended_rights, rights
 from leases.models import ApiToken, WallLink
 from tests.support.processes import Server, ended
 from tests.support.programs import people
@@ -27,9 +27,9 @@ WITHOUT_TIMER = ("-m", "tests.access.rights.serve_without_timer")
 @pytest.fixture
 def reported() -> Iterator[list[int]]:
     calls: list[int] = []
-    rights_watch.connect(lambda: calls.append(1))
+    ended_rights.connect(lambda: calls.append(1))
     yield calls
-    rights_watch.disconnect()
+    ended_rights.disconnect()
 
 
 def deactivate(user: User, group: Group) -> None:
@@ -95,17 +95,17 @@ def test_a_change_is_committed_though_its_receiver_fails(board):
     def broken() -> None:
         raise ValueError("a defect")
 
-    rights_watch.connect(broken)
+    ended_rights.connect(broken)
     try:
         User.objects.create_user("olga")
     finally:
-        rights_watch.disconnect()
+        ended_rights.disconnect()
     assert User.objects.filter(username="olga").exists()
 
 
 @pytest.mark.django_db(transaction=True)
 def test_connecting_again_reports_each_change_once(reported, board):
-    rights_watch.connect(lambda: reported.append(1))
+    ended_rights.connect(lambda: reported.append(1))
     User.objects.create_user("olga")
     assert reported == [1]
 

@@ -12,9 +12,9 @@ from asgiref.sync import sync_to_async
 from django.db import OperationalError
 
 from dashboard import clock
-from dashboard.access import rights_watch
+from dashboard.access import ended_rights
+from dashboard.access.ended_rights import PROBLEM, RightsWatch
 from dashboard.access.rights import Right, WallRight
-from dashboard.access.rights_watch import PROBLEM, RightsWatch
 
 RIGHT = WallRight(1, "a")
 
@@ -52,8 +52,8 @@ async def test_a_database_that_hangs_is_a_problem_too(monkeypatch):
     watch.add(RIGHT, str)
     await watch.check()
     assert watch.problem is None
-    later = time.monotonic() + rights_watch.LATE_SECONDS + 1
-    monkeypatch.setattr(rights_watch.time, "monotonic", lambda: later)
+    later = time.monotonic() + ended_rights.LATE_SECONDS + 1
+    monkeypatch.setattr(ended_rights.time, "monotonic", lambda: later)
     assert watch.problem == PROBLEM
 
 
@@ -90,8 +90,8 @@ async def test_each_grant_ends_once_and_one_that_fails_holds_up_no_other(caplog)
 
 
 async def test_a_flood_of_changes_asks_no_more_than_a_few_times(monkeypatch):
-    monkeypatch.setattr(rights_watch, "MIN_SPACING", 3600.0)
-    monkeypatch.setattr(rights_watch, "CHECK_SECONDS", 3600.0)
+    monkeypatch.setattr(ended_rights, "MIN_SPACING", 3600.0)
+    monkeypatch.setattr(ended_rights, "CHECK_SECONDS", 3600.0)
     watch = watch_of([{}])
     watch.add(RIGHT, str)
     running = asyncio.create_task(watch.run())
@@ -128,8 +128,8 @@ async def test_a_database_that_is_down_is_logged_once_and_so_is_its_return(caplo
 
 
 async def test_without_any_change_rights_are_checked_by_a_timer(monkeypatch):
-    monkeypatch.setattr(rights_watch, "CHECK_SECONDS", 0.001)
-    monkeypatch.setattr(rights_watch, "MIN_SPACING", 0.0)
+    monkeypatch.setattr(ended_rights, "CHECK_SECONDS", 0.001)
+    monkeypatch.setattr(ended_rights, "MIN_SPACING", 0.0)
     asked: list[tuple[object, ...]] = []
 
     def find(rights: object, *, now: datetime) -> dict[Right, str]:
@@ -167,7 +167,7 @@ async def test_a_first_question_that_hangs_is_a_problem_too(monkeypatch):
     began = time.monotonic()
     assert watch.problem is None
     with monkeypatch.context() as patch:
-        patch.setattr(rights_watch, "time", SimpleNamespace(monotonic=lambda: began + 11))
+        patch.setattr(ended_rights, "time", SimpleNamespace(monotonic=lambda: began + 11))
         assert watch.problem == PROBLEM
     answer.set()
     await checking

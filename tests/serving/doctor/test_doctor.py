@@ -25,7 +25,7 @@ from django.core.management import call_command
 from dashboard import clock
 from dashboard.access.kept_secrets import KUBECONFIGS, seal, seal_text
 from dashboard.config import VERSION, Config, load
-from dashboard.management import diagnosis
+from dashboard.management import setup_diagnosis
 from leases.apiserver.http.port import KEY, certificate_for, tls_context
 from leases.domain.notify import Sort, Target
 from leases.kube.given_kubeconfig import read_given
@@ -72,9 +72,9 @@ def set_up(tmp_path, monkeypatch, settings, django_db_blocker) -> Iterator[SetUp
     data = tmp_path / "data"
     data.mkdir()
     shutil.copy(prepared(prepare) / NAME, data)
-    monkeypatch.setattr(diagnosis, "set_aside", [])
-    monkeypatch.setattr(diagnosis.data_directory, "look_only", False)
-    monkeypatch.setattr(diagnosis, "disk_usage", lambda _: SimpleNamespace(free=1 << 40))
+    monkeypatch.setattr(setup_diagnosis, "set_aside", [])
+    monkeypatch.setattr(setup_diagnosis.data_directory, "look_only", False)
+    monkeypatch.setattr(setup_diagnosis, "disk_usage", lambda _: SimpleNamespace(free=1 << 40))
     with ExitStack() as ended, django_db_blocker.unblock():
         made = SetUp(tmp_path, {"LEASEBOARD_DATA": str(data)}, ended, monkeypatch)
         made.api()
@@ -85,7 +85,7 @@ def set_up(tmp_path, monkeypatch, settings, django_db_blocker) -> Iterator[SetUp
 
 def examine(set_up: Any) -> tuple[int, list[dict[str, str]], str]:
     """The exit code, the checks as JSON, and the lines for people."""
-    diagnosis.set_aside += diagnosis.set_bad_settings_aside(set_up.environ)
+    setup_diagnosis.set_aside += setup_diagnosis.set_bad_settings_aside(set_up.environ)
     config: Config = load(set_up.environ)
     set_up.settings.LEASEBOARD = config
     set_up.settings.SQLITE_FILE = None if config.database_url else config.data / NAME
@@ -155,7 +155,7 @@ def older(one: SetUp) -> None:
 
 
 def small_disk(one: SetUp) -> None:
-    one.patch.setattr(diagnosis, "disk_usage", lambda _: SimpleNamespace(free=9 << 20))
+    one.patch.setattr(setup_diagnosis, "disk_usage", lambda _: SimpleNamespace(free=9 << 20))
 
 
 def kept(name: str, content: bytes) -> Callable[[SetUp], None]:
@@ -185,7 +185,7 @@ def static_file(one: SetUp) -> None:
 
 def taken_port(one: SetUp) -> None:
     taken = one.ended.enter_context(socket.create_server(("127.0.0.1", 0)))
-    one.patch.setattr(diagnosis, "ANSWER_SECONDS", 0.2)
+    one.patch.setattr(setup_diagnosis, "ANSWER_SECONDS", 0.2)
     one.options[1] = str(taken.getsockname()[1])
 
 
@@ -388,7 +388,7 @@ def test_the_port_of_this_version_is_no_problem(set_up):
 
 def test_a_check_of_a_large_database_ends_in_time_and_says_so(set_up):
     with closing(sqlite3.connect(set_up.data / NAME)) as opened:
-        said = diagnosis._check_whole(opened, set_up.data / NAME, seconds=-1)
+        said = setup_diagnosis._check_whole(opened, set_up.data / NAME, seconds=-1)
     assert said == "not checked to its end within -1 s"
 
 
@@ -405,7 +405,7 @@ def test_the_limit_of_a_container_is_a_problem_if_it_is_too_small(tmp_path, file
     }.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(content)
-    found = diagnosis.examine_memory(tmp_path)
+    found = setup_diagnosis.examine_memory(tmp_path)
     assert found.level == "problem"
     assert "64 MiB" in found.found
 

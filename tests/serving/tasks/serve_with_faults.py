@@ -14,7 +14,7 @@ os.environ["DJANGO_SETTINGS_MODULE"] = "dashboard.settings"
 django.setup()
 
 from dashboard import watched_cluster
-from dashboard.access import links, rights_watch
+from dashboard.access import ended_rights, links
 from dashboard.live import fleet, page_reader, publisher, shared_drawings
 from dashboard.pages import nodes
 from dashboard.serving import runtime
@@ -125,7 +125,7 @@ def memory(_pad: int) -> int:
 patch("database", database.Reach, "look")
 runtime.trim_of_malloc = lambda: memory
 runtime.GIVE_BACK_SECONDS = 1.0
-patch("rights", rights_watch.RightsWatch, "check")
+patch("rights", ended_rights.RightsWatch, "check")
 patch("wall link use", links.LinkUse, "write")
 links.WRITE_SECONDS = cluster_watch.LOOK_SECONDS = admin_writes.UNANSWERED_LOOK_SECONDS = 1.0
 admin_writes.LOOK_SECONDS = added_clusters.LOOK_SECONDS = 1.0

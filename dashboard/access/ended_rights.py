@@ -29,7 +29,7 @@ from dashboard.access.known_rights import KnownRights, Right, UserRight
 from dashboard.access.rights import RightsReader
 from leases.models import ApiToken, WallLink
 
-UID = "dashboard.access.rights_watch"
+UID = "dashboard.access.ended_rights"
 # Django writes this at each sign-in; it ends no right.
 HARMLESS = frozenset({"last_login"})
 
