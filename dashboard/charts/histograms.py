@@ -53,12 +53,13 @@ class AgesChart(msgspec.Struct, frozen=True):
 Ages = Mapping[tuple[int, Phase], int]
 
 
-def spans(ages: Mapping[Phase, Iterable[float]], duration: float) -> Counter[tuple[int, Phase]]:
+def spans(ages: Mapping[Phase, Counter[float]], duration: float) -> Counter[tuple[int, Phase]]:
+    """`ages`: how many have each age, in seconds."""
     per_second = SPANS / (WHOLE * duration)
     found: Counter[tuple[int, Phase]] = Counter()
     for phase, some in ages.items():
-        for span, number in Counter([int(age * per_second) for age in some]).items():
-            found[min(SPANS - 1, max(0, span)), phase] += number
+        for age, number in some.items():
+            found[min(SPANS - 1, max(0, int(age * per_second))), phase] += number
     return found
 
 

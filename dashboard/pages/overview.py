@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import chain, islice
+from operator import attrgetter
 from typing import Any
 from urllib.parse import unquote
 from weakref import WeakKeyDictionary
@@ -131,13 +132,17 @@ def ages_of(feed: ClusterFeed, now: datetime) -> AgesChart:
     return ages.of(feed.store, now)
 
 
+_observed_at = attrgetter("observed_at")
+
+
 def heartbeat_ages(store: Store, now: datetime) -> AgesChart:
-    beats = {phase: list(store.select((Kind.HEARTBEAT,), (phase,))) for phase in SHOWN}
+    beats = {phase: store.in_any_order((Kind.HEARTBEAT,), (phase,)) for phase in SHOWN}
     duration = _usual_duration(chain.from_iterable(beats.values()))
-    ages = {
-        phase: [(now - beat.observed_at).total_seconds() for beat in some]
-        for phase, some in beats.items()
-    }
+    ages: dict[Phase, Counter[float]] = {phase: Counter() for phase in SHOWN}
+    for phase, some in beats.items():
+        # Those that one read of the watch brought share their moment.
+        for at, number in Counter(map(_observed_at, some)).items():
+            ages[phase][(now - at).total_seconds()] += number
     return ages_chart(spans(ages, duration), duration, of="heartbeats")
 
 

@@ -157,7 +157,13 @@ class LeaseIndex:
     def in_any_order(self, kinds: Collection[Kind], phases: Collection[Phase]) -> Sequence[Tracked]:
         """Return the states of these kinds and phases: cheap, but for held heartbeats."""
         piles = [self._few.get((kind, phase)) for kind in kinds for phase in phases]
-        return tuple(self.select(kinds, phases)) if None in piles else self._of_piles(piles)
+        if None not in piles:
+            return self._of_piles(piles)
+        return [
+            one
+            for one in self.snapshot()
+            if one.lasting.phase in phases and one.lasting.kind in kinds
+        ]
 
     def _of_piles(self, piles: Sequence[dict[ObjectName, Row] | None]) -> list[Tracked]:
         return self._at_once(

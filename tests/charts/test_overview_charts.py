@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
@@ -53,7 +54,7 @@ def test_an_hour_that_nobody_watched_has_no_number():
 
 def test_ages_stand_in_their_span_and_the_old_ones_together():
     held, late, dead = Phase.HELD, Phase.LATE, Phase.EXPIRED
-    ages = {held: [0.2, 0.9], late: [25.0], dead: [61.0, 9000.0]}
+    ages = {held: Counter([0.2, 0.9]), late: Counter([25.0]), dead: Counter([61.0, 9000.0])}
     chart = ages_chart(spans(ages, 40), 40, of="heartbeats")
     assert [(bar.phase, bar.title) for bar in chart.bars] == [
         ("held", "0 s to 1 s: 2 held"),
