@@ -285,8 +285,9 @@ class ClusterState:
         self, row: Row, lease: Lease, seen: Observation, step: Step, *, each: bool = False
     ) -> None:
         """Apply a later observation. `each`: every write since the last one was observed."""
-        # The checkpoint lacks renewals.
-        if not seen.inferred or (each and not row.remembered):
+        # The checkpoint lacks renewals; not those of a late Lease, which are stored at once.
+        knows_last = not row.remembered or row.tracked.phase is Phase.LATE
+        if not seen.inferred or (each and knows_last):
             at, sure = written_at(row.tracked, lease, seen)
             if sure:
                 self.turn(row, seen.now, by=at, step=step)

@@ -9,6 +9,7 @@ import pytest
 
 from leases.domain.change import Change, identity
 from leases.domain.lease import Lease, ObjectName
+from leases.domain.phase import Phase
 from leases.tracking.cluster_state import read_remembered
 from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Update
@@ -112,6 +113,24 @@ def test_an_expiry_that_is_replayed_after_a_restart_comes_before_the_take_over()
     expired, took = update.changes
     assert (expired.at, expired.inferred) == (after(23), True)
     assert (took.at, took.inferred, took.gap_seconds) == (after(25), True, 2.0)
+
+
+@pytest.mark.parametrize(("seen_late", "told"), [(True, ["expired", "recovered"]), (False, [])])
+def test_a_late_lease_that_expired_during_a_restart_is_told_of(
+    seen_late: bool, told: list[str]
+) -> None:
+    """Every renewal of a late Lease is stored at once; of another, some may be missing."""
+    before = Store("c")
+    last = renewing(before, 6)
+    if seen_late:
+        before.turn(after(11))
+        assert known(before).phase is Phase.LATE
+    store = restarted(before, 12)
+    update = store.apply(Applied(lease(renewed=25, version=last + 1)), after(60), inferred=True)
+    assert words(update) == told
+    if update is not None and told:
+        assert [one.at for one in update.changes] == [after(21), after(25)]
+        assert [one.inferred for one in update.changes] == [True, True]
 
 
 def cut(until: float) -> tuple[Store, int]:
