@@ -268,6 +268,32 @@ async def test_what_waits_behind_a_pause_is_not_taken_for_read(
         await lines.aclose()
 
 
+def receive(body: WatchBody, text: bytes, size: int) -> None:
+    """Let one read of the socket bring this text, with empty lines up to `size` bytes."""
+    chunk = text.ljust(size - len(b"12345\r\n\r\n"), b"\n")
+    raw = b"%05x\r\n%b\r\n" % (len(chunk), chunk)
+    body.get_buffer(-1)[: len(raw)] = raw
+    body.buffer_updated(len(raw))
+
+
+async def test_what_tls_holds_back_after_a_full_read_is_known_to_wait(
+    cluster: ScriptedServer, client: LeaseClient
+) -> None:
+    """asyncio gives the rest in its next turn, without another byte from the socket."""
+    cluster.script("watch", stream(end="hang"))
+    async with client.open_watch("100", timeout_seconds=60) as watch:
+        body, lines = watch._body, watch.lines()
+        receive(body, modified("a", version=101), READ_BUFFER)
+        more = modified("a", version=102)
+        asyncio.get_running_loop().call_soon(receive, body, more, len(more) + 9)
+        assert len(await anext(lines)) == 1
+        assert body.held_back
+        assert body.arrived > body.taken
+        assert len(await anext(lines)) == 1
+        assert not body.held_back
+        await lines.aclose()
+
+
 def certificate(folder: Path) -> tuple[Path, Path]:
     """Of 127.0.0.1, signed by itself; and its key."""
     key, name = ec.generate_private_key(ec.SECP256R1()), x509.Name([])
