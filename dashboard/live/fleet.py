@@ -22,8 +22,8 @@ from dashboard.parts.fleet_row import ROW, FleetRow, latest_row
 from leases.domain.watched_times import ConnectionState
 from leases.worker_threads import WorkerThreads
 
-TICK = 0.15  # seconds between two looks at what moved, more where there are very many clusters
-CLUSTERS_PER_SECOND = 4000
+TICK = 0.15  # seconds between two looks at what moved
+CLUSTERS_PER_SECOND = 4000  # at most: of very many clusters the looks are further apart
 SPACING = 1.0  # seconds between two drawings of one cluster
 AGAIN = 10.0  # seconds until one is tried again that could not be drawn
 FIRST_MOVES = [0.0]  # of a clock that was never set

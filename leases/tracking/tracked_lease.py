@@ -64,7 +64,7 @@ class NotUnderstood(msgspec.Struct, frozen=True, gc=False):
 
 
 class Usual(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """The fields of Lasting that differ between Leases to which nothing unusual happened."""
+    """Lasting of a Lease to which nothing unusual happened: its other fields are the defaults."""
 
     key: ObjectName
     # Of the last write that was more than a plain renewal. Read Tracked for its renewTime and
