@@ -218,7 +218,12 @@ class Runtime:
         cluster = self._watched(spec)
         self._inform(self.publisher.add(cluster.store))
         self._equip(cluster)
-        await self._follow(cluster, paused)
+        watch = await self._remember(cluster)
+        if paused is None:
+            self._start_cluster(cluster)
+        else:
+            watch.pause(paused)
+            start_publisher(self.supervisor, self.publisher.hubs[cluster.name])
         self.clusters.put(spec.name, cluster)  # last, so that pages find all of its parts
 
     async def change_cluster(self, name: str) -> None:
@@ -276,14 +281,17 @@ class Runtime:
                 failed=lease_api_failed(self.supervisor),
             )
             await self.api.start()
+        # No watch yet: beside a busy event loop each row that is read waits for the GIL.
         for cluster in self.clusters.values():
-            await self._follow(cluster)
+            await self._remember(cluster)
         await self.recorder.in_thread(links.know_links)
         await self.recorder.in_thread(screens.know_screens)
+        for cluster in self.clusters.values():
+            self._start_cluster(cluster)
         self._start_tasks()
 
-    async def _follow(self, cluster: WatchedCluster, paused: Pause | None = None) -> None:
-        """Remember one cluster, and start its tasks unless it is paused."""
+    async def _remember(self, cluster: WatchedCluster) -> ClusterWatch:
+        """Begin with what an earlier run knew of one cluster."""
         incidents = self.incidents[cluster.name]
         watch = ClusterWatch(
             cluster,
@@ -297,11 +305,7 @@ class Runtime:
         await watch.prepare()
         self._watches[cluster.name] = watch
         await self.overrides.follow(cluster.name, watch.tracker)
-        if paused is None:
-            self._start_cluster(cluster)
-            return
-        watch.pause(paused)
-        start_publisher(self.supervisor, self.publisher.hubs[cluster.name])
+        return watch
 
     def _start_cluster(self, cluster: WatchedCluster) -> None:
         """Start the tasks of one cluster."""

@@ -26,6 +26,7 @@ from dashboard.live.page_reader import PageReader
 from dashboard.serving import runtime
 from dashboard.serving.runtime import Options, Runtime
 from dashboard.serving.tasks import cluster_watch
+from dashboard.serving.tasks.cluster_watch import ClusterWatch
 from leases.apiserver.resources import CLE_GATE
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
@@ -61,10 +62,12 @@ BODY = {
 }
 
 
+def embedded(name: str) -> ClusterSpec:
+    return ClusterSpec(name, ClusterSource(SourceKind.EMBEDDED))
+
+
 def options(data: Path, **given: object) -> Options:
-    return Options(
-        clusters=(ClusterSpec("a", ClusterSource(SourceKind.EMBEDDED)),), data=data, **given
-    )
+    return Options(**{"clusters": (embedded("a"),), "data": data} | given)
 
 
 @pytest.fixture(autouse=True)
@@ -126,6 +129,25 @@ class Circle:
 
     def __init__(self) -> None:
         self.itself = self
+
+
+async def test_every_cluster_is_remembered_before_a_watch_holds_up_the_reading(start, monkeypatch):
+    order = []
+
+    async def prepare(watch: ClusterWatch) -> None:
+        await prepared(watch)
+        order.append("remembered")
+
+    async def run(watch: ClusterWatch) -> None:
+        order.append("watched")
+        await ran(watch)
+
+    prepared, ran = ClusterWatch.prepare, ClusterWatch.run
+    monkeypatch.setattr(ClusterWatch, "prepare", prepare)
+    monkeypatch.setattr(ClusterWatch, "run", run)
+    await start(clusters=(embedded("a"), embedded("b")))
+    await until(lambda: len(order) == 4)
+    assert order == ["remembered", "remembered", "watched", "watched"]
 
 
 async def test_what_lives_long_is_walked_no_more_until_a_cluster_leaves(start, monkeypatch):
