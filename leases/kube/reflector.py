@@ -23,16 +23,14 @@ from leases.kube.lease_client import LeaseClient
 from leases.kube.open_watch import LONG_SLICE, OpenWatch, Slices, check_not_past
 from leases.wire.status import ApiError, Forbidden, Gone, Unauthorized, Unreachable
 from leases.wire.watch_decoding import (
-    Applied,
     Arrived,
+    Bookmark,
     Connected,
-    Deleted,
     Disconnected,
     Listed,
     ListPage,
     ReflectorEvent,
     Replayed,
-    Unreadable,
     WatchEvent,
     read_event,
 )
@@ -351,14 +349,13 @@ class _Reflection:
         if number_of(since) > number_of(until):
             self._reason = "gone" if self._ours else "restored"
         elif number_of(since) < number_of(until):
-            async with contextlib.aclosing(_between(self._client, since, number_of(until))) as past:
+            between = _between(self._client, since, number_of(until), self._known)
+            async with contextlib.aclosing(between) as past:
                 async for events in past:
                     if self._ours:
                         yield Arrived(events)
-                        continue
-                    for event in events:
-                        if isinstance(event, Applied | Deleted | Unreadable):
-                            yield Replayed(event)
+                    elif written := [one for one in events if not isinstance(one, Bookmark)]:
+                        yield Replayed(written)
 
     @contextlib.asynccontextmanager
     async def watch(self) -> AsyncIterator[AsyncIterator[Sequence[WatchEvent]]]:
@@ -406,7 +403,7 @@ def _lasting() -> int:
 
 
 async def _between(
-    client: LeaseClient, since: str, until: int
+    client: LeaseClient, since: str, until: int, known: Container[int]
 ) -> AsyncGenerator[Sequence[WatchEvent], None]:
     """Yield the events between two resourceVersions that the cluster still has.
 
@@ -414,19 +411,23 @@ async def _between(
     """
     tries = 0
     while tries < REPLAY_TRIES:
-        began = since
+        began, waits = since, False
         try:
-            async with client.watch(since, timeout_seconds=REPLAY_SECONDS) as readings:
+            async with client.watch(since, timeout_seconds=REPLAY_SECONDS, known=known) as readings:
                 while True:
-                    async with asyncio.timeout(client.limits.replay):
-                        events = await anext(readings, None)
+                    try:
+                        async with asyncio.timeout(client.limits.replay):
+                            events = await anext(readings, None)
+                    except TimeoutError:
+                        waits = client.unprocessed_seconds() > 0
+                        raise
                     if events is None:
                         logger.info("the replay ended at resourceVersion %s of %d", since, until)
                         break
                     since = events[-1].resource_version
-                    known = [one for one in events if number_of(one.resource_version) <= until]
-                    if known:
-                        yield known
+                    past = [one for one in events if number_of(one.resource_version) <= until]
+                    if past:
+                        yield past
                     if number_of(since) >= until:
                         return
                     await asyncio.sleep(0)
@@ -434,7 +435,8 @@ async def _between(
             logger.info("nothing more to replay since resourceVersion %s: %s", since, error)
             return
         except TimeoutError:
-            if since == began:  # after events, a silence may be ours or the network's: look again
+            # After events, or with data that waits, the silence may be ours or the network's.
+            if since == began and not waits:
                 logger.info("nothing was replayed since resourceVersion %s of %d", since, until)
                 return
         except ApiError as error:

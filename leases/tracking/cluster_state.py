@@ -194,7 +194,7 @@ class ClusterState:
             self.rows.put(found, self.overrides.judge(found.tracked, now))
         return found
 
-    def renew_as(self, row: Row, event: Applied, now: datetime) -> bool:
+    def renew_as(self, row: Row, event: Applied, now: datetime, inferred: bool) -> bool:
         """Apply a whole Lease if it only renews, and remember its fingerprint."""
         lease = event.lease
         version, claimed = number_of(lease.metadata.resource_version), lease.spec.renew_time
@@ -204,12 +204,19 @@ class ClusterState:
             return False
         if is_renewed_by_hand(managers_of_event(event.line)):
             return False
+        if not self.renew(row, version, claimed, now, inferred):
+            return False
         self.rows.set_fingerprint(row, event.fingerprint)
         row.remembered = False
-        return self.renew(row, version, claimed, now)
+        return True
 
-    def renew(self, row: Row, version: int, claimed: datetime, now: datetime) -> bool:
-        """Apply a renewal that changes only renewTime. False: it may change more than that."""
+    def renew(
+        self, row: Row, version: int, claimed: datetime, now: datetime, inferred: bool
+    ) -> bool:
+        """Apply a renewal that changes only renewTime. False: it may change more than that.
+
+        `inferred`: the checkpoint may lack the renewal before it.
+        """
         ahead, known = row.outlook, row.tracked
         previous, behind = known.renew_time, self.blind_times.behind
         if not ahead.plain or version <= row.version or previous is None or claimed <= previous:
@@ -228,7 +235,7 @@ class ClusterState:
             interval=interval,
             version=version,
             live=behind is None,
-            measured=known.observed_at >= self.blind_times.watched_since,
+            measured=not inferred and known.observed_at >= self.blind_times.watched_since,
         )
         row.version = version
         if interval < ahead.steady or at < known.observed_at:

@@ -128,23 +128,13 @@ class Store:
         self._ledger.clock_jumped(jump)
         return self.connect(moved_connection(self.connection, jump.by), jump.after)
 
-    def apply(
-        self, event: Applied | Deleted | Unreadable, at: datetime, *, inferred: bool = False
+    def follow(
+        self, events: Iterable[WatchEvent], at: datetime, *, inferred: bool = False
     ) -> Update | None:
-        """Apply one event; `inferred`: it is replayed after a restart. None: it changed nothing."""
-        if not inferred or isinstance(event, Unreadable):
-            return self.follow((event,), at)
-        step = self._ledger.step()
-        try:
-            self._take(event, at, step, inferred=True)
-        except Exception as error:
-            self._fail(event, error, at, step)
-        return self._update(step, at)
+        """Apply the events of one read of the watch; `inferred`: they are replayed after a restart.
 
-    def follow(self, events: Iterable[WatchEvent], at: datetime) -> Update | None:
-        """Apply the events of one read of the watch. None: they changed nothing.
-
-        Events that cannot be followed are skipped; each of the others counts once.
+        None: they changed nothing. Events that cannot be followed are skipped; each of the others
+        counts once.
         """
         step = self._ledger.step()
         by_fingerprint, renew, fresh = self.fingerprints.get, self._ledger.renew, step.renewed
@@ -152,10 +142,12 @@ class Store:
             try:
                 if type(event) is Renewed:
                     row = by_fingerprint(event.fingerprint)
-                    if row is not None and renew(row, event.version, event.renew_time, at):
+                    if row is not None and renew(
+                        row, event.version, event.renew_time, at, inferred
+                    ):
                         fresh.append(row.key)
                         continue
-                self._read(event, at, step)
+                self._read(event, at, step, inferred=inferred)
             except Exception as error:
                 self._fail(event, error, at, step)
         if fresh:
@@ -227,17 +219,17 @@ class Store:
         self.unsure = self._ledger.turn_due(now, by=by or now, step=step, alive=alive)
         return self._update(step, now)
 
-    def _read(self, event: WatchEvent, at: datetime, step: Step) -> None:
+    def _read(self, event: WatchEvent, at: datetime, step: Step, *, inferred: bool) -> None:
         """Apply an event that is not a renewal with a known fingerprint."""
         if type(event) is Renewed:
             event = read_event(event.line)
         if type(event) is Applied:
             row = self._rows.get(event.lease.key)
-            if row is not None and self._ledger.renew_as(row, event, at):
+            if row is not None and self._ledger.renew_as(row, event, at, inferred):
                 step.renewed.append(row.key)
                 return
         if isinstance(event, Applied | Deleted):
-            self._take(event, at, step)
+            self._take(event, at, step, inferred=inferred)
         elif isinstance(event, Unreadable):
             self._skip(event, at, step)
 
@@ -255,9 +247,7 @@ class Store:
         seen = failed_on(event, error, None if row is None else row.tracked)
         self._ledger.skipping.skip(seen, at, step, error=error)
 
-    def _take(
-        self, event: Applied | Deleted, at: datetime, step: Step, *, inferred: bool = False
-    ) -> None:
+    def _take(self, event: Applied | Deleted, at: datetime, step: Step, *, inferred: bool) -> None:
         lease = event.lease
         meta = lease.metadata
         row = self._rows.get(ObjectName(meta.namespace, meta.name))

@@ -241,9 +241,9 @@ class Tracker:
             case Applied() | Renewed() | Deleted() | Bookmark():
                 self._follow((event,), now)
             case Replayed():
-                self._missed.read(1)
-                self._deliver(self._store.apply(event.event, now, inferred=True))
-                self.resource_version = event.event.resource_version
+                self._missed.read(len(event.events))
+                self._deliver(self._store.follow(event.events, now, inferred=True))
+                self.resource_version = event.events[-1].resource_version
             case ListPage() | Listed():
                 self._list(event, now)
             case Connected():

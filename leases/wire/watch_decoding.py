@@ -121,9 +121,9 @@ class Listed(msgspec.Struct, frozen=True, gc=False):
 
 
 class Replayed(msgspec.Struct, frozen=True, gc=False):
-    """An event from before the list, read again after a restart; not observed live."""
+    """Events from before the list, read again after a restart, in order; not observed live."""
 
-    event: Applied | Deleted | Unreadable
+    events: Sequence[WatchEvent]
 
 
 class Arrived(msgspec.Struct, frozen=True, gc=False):

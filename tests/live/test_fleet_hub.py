@@ -70,14 +70,14 @@ def held_now(publisher: Publisher, at: datetime | None = None) -> datetime:
     """The moment at which every Lease is held."""
     now = at or datetime.now(UTC)
     for hub in publisher.hubs.values():
-        publisher.publish(hub.store.apply(Applied(a_lease(version="150", now=now)), now))
+        publisher.publish(hub.store.follow((Applied(a_lease(version="150", now=now)),), now))
         hub.store.connection = Connection(state=ConnectionState.LIVE, since=now, heard_at=now)
     return now
 
 
 def lose_holder(publisher: Publisher, name: str, now: datetime = NOW, version: str = "200") -> None:
     lease = a_lease(holder=None, version=version, now=now)
-    publisher.publish(publisher.hubs[name].store.apply(Applied(lease), now))
+    publisher.publish(publisher.hubs[name].store.follow((Applied(lease),), now))
 
 
 async def test_a_page_gets_all_once_and_then_what_differs(publisher, hub):
@@ -399,7 +399,7 @@ async def test_a_wall_of_all_counts_what_flaps(publisher, hub):
     for second in range(1, 7):
         at = now + timedelta(seconds=second)
         lease = a_lease(holder=f"cp-{second}", version=str(150 + second), now=at)
-        publisher.publish(publisher.hubs["b"].store.apply(Applied(lease), at))
+        publisher.publish(publisher.hubs["b"].store.follow((Applied(lease),), at))
     wall = open_page(hub, wall=())
     await hub.tick(at)
     strips = wall.frame(at)["regions"]

@@ -64,7 +64,7 @@ def test_a_changed_lease_is_drawn_again(hub, moves):
     known = {name: shared_drawings.Drawn(1, *one) for name, one in drawn.items()}
     lease = a_lease(version="2", now=NOW)
     lease = msgspec.structs.replace(lease, spec=msgspec.structs.replace(lease.spec, **moves))
-    update = hub.store.apply(Applied(lease), NOW)
+    update = hub.store.follow((Applied(lease),), NOW)
     hub.publish(update)
     again = shared_drawings._fresh(GROUPS["overview"].draw, known, hub, NOW)
     assert "kpis" in again

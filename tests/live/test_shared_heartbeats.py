@@ -42,7 +42,7 @@ def draw(hub: ClusterHub, group: str, known: dict[str, Drawn]) -> dict[str, str]
 
 
 def apply(hub: ClusterHub, event: Applied | Deleted) -> None:
-    update = hub.store.apply(event, NOW)
+    update = hub.store.follow((event,), NOW)
     assert update is not None
     hub.publish(update)
 

@@ -69,7 +69,7 @@ async def test_a_program_hears_each_change_numbered(filled, operator):
 
     store = filled.clusters["a"].store
     lease = a_lease(version="200", holder="cp-2")
-    filled.publisher.publish(store.apply(Applied(lease), datetime.now(UTC)))
+    filled.publisher.publish(store.follow((Applied(lease),), datetime.now(UTC)))
     reported = await one.hear()
     assert reported["seq"] == hello["seq"] + 1
     (change,) = reported["changes"]
@@ -238,7 +238,7 @@ async def test_a_program_that_does_not_read_loses_the_oldest_and_can_see_it(fill
     hub.feeds.add(slow)
     for number in range(FEED_QUEUE + 10):
         lease = a_lease(version=str(200 + number), holder=f"cp-{number + 2}")
-        hub.publish(hub.store.apply(Applied(lease), datetime.now(UTC)))
+        hub.publish(hub.store.follow((Applied(lease),), datetime.now(UTC)))
     assert len(slow.frames) == FEED_QUEUE
     first = json.loads(slow.frames[0])["seq"]
     assert json.loads(slow.frames[-1])["seq"] == first + FEED_QUEUE - 1 == hub.seq

@@ -151,7 +151,7 @@ async def test_a_lease_that_leaves_the_wall_is_not_followed_any_further(store, k
 
     def renew(version: str) -> None:
         now = datetime.now(UTC)
-        hub.publish(store.apply(Applied(heartbeat(DOWN, version=version, renewed=now)), now))
+        hub.publish(store.follow((Applied(heartbeat(DOWN, version=version, renewed=now)),), now))
 
     renew("200")
     while not (frame := await one.hear()).get("gone"):
@@ -168,7 +168,7 @@ async def test_a_wall_gets_the_lines_of_its_ticker_and_no_more(store, key, board
     hub = board.publisher.hubs["a"]
     for number in range(TICKER + 4):
         lease = a_lease(version=str(200 + number), holder=f"cp-{number + 2}")
-        hub.publish(store.apply(Applied(lease), datetime.now(UTC)))
+        hub.publish(store.follow((Applied(lease),), datetime.now(UTC)))
     one = await open_wall(key)
     await one.say(json.dumps({"feed": hub.first_seq, "feed_as": "row"}))
     while "feed" not in (frame := await one.hear()):
@@ -212,7 +212,7 @@ async def test_walls_whose_server_takes_frames_get_them_until_the_right_ends(sto
 
     async def hear_of(holder: str, version: str, *numbers: int) -> None:
         lease = a_lease(version=version, holder=holder)
-        hub.publish(store.apply(Applied(lease), datetime.now(UTC)))
+        hub.publish(store.follow((Applied(lease),), datetime.now(UTC)))
         async with asyncio.timeout(20):
             while not all(holder.encode() in b"".join(written[one]) for one in numbers):
                 await asyncio.sleep(0.01)
@@ -246,7 +246,7 @@ async def test_of_walls_that_are_drawn_once_each_ends_by_itself(store, key, boar
     while message["type"] == "websocket.send":
         message = await walls[0].receive_output()
     assert (message["code"], message["reason"]) == (4403, links.UNKNOWN)
-    hub.publish(store.apply(Applied(a_lease(version="200", holder="cp-9")), datetime.now(UTC)))
+    hub.publish(store.follow((Applied(a_lease(version="200", holder="cp-9")),), datetime.now(UTC)))
     while "html" not in (frame := await walls[1].hear()):
         pass
     assert "cp-9" in frame["html"]["tile"][str(KEY)]

@@ -119,7 +119,7 @@ async def test_an_edit_of_the_duration_is_no_renewal(board: Runtime):
     edited = msgspec.structs.replace(later.spec, lease_duration_seconds=60)
     cluster = board.clusters["a"].store
     cluster.replace(Listed((lease,), "1"), renewed)
-    cluster.apply(Applied(Lease(later.metadata, edited)), datetime.now(UTC))
+    cluster.follow((Applied(Lease(later.metadata, edited)),), datetime.now(UTC))
     found = samples()
     which = ("a", KEY.namespace, KEY.name)
     assert 12 <= found["leaseboard_election_seconds_since_renewal", *which] < 30
@@ -175,8 +175,8 @@ async def test_time_without_a_holder_counts_while_it_lasts_and_after(board: Runt
     found = samples()
     assert not [name for name in found if name[0] == "leaseboard_election_holder_info"]
     assert ("leaseboard_election_unheld_seconds_total", *which) in found
-    later = cluster.store.apply(
-        Applied(a_lease(version="3", holder="cp-3")), tracked.gap_since + timedelta(seconds=9)
+    later = cluster.store.follow(
+        (Applied(a_lease(version="3", holder="cp-3")),), tracked.gap_since + timedelta(seconds=9)
     )
     assert later is not None
     cluster.counters.count(later)

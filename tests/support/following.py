@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import Any
 
 from leases.domain.lease import Lease
@@ -32,12 +32,15 @@ async def follow(
     until: Callable[[list[ReflectorEvent]], Any],
     since: str | None = None,
     idle: Callable[[], bool] = bool,
+    known: Container[int] = (),
 ) -> list[ReflectorEvent]:
     """The events up to the one that makes `until` true."""
     seen: list[ReflectorEvent] = []
     async with (
         asyncio.timeout(LIMIT),
-        contextlib.aclosing(reflect(client, since=since, backoff=backoff, idle=idle)) as events,
+        contextlib.aclosing(
+            reflect(client, since=since, backoff=backoff, idle=idle, known=known)
+        ) as events,
     ):
         async for event in events:
             for one in each(event):
@@ -49,6 +52,8 @@ async def follow(
 
 def each(event: ReflectorEvent) -> Sequence[ReflectorEvent]:
     """What one reading brought, one by one."""
+    if isinstance(event, Replayed):
+        return [Replayed((one,)) for one in event.events]
     return event.events if isinstance(event, Arrived) else (event,)
 
 
@@ -74,7 +79,7 @@ def words_of(events: list[ReflectorEvent]) -> list[str]:
 
 def _word(event: ReflectorEvent) -> str:
     if isinstance(event, Replayed):
-        return f"Replayed {_word(event.event)}"
+        return " ".join(["Replayed", *map(_word, event.events)])
     if isinstance(event, Applied | Deleted):
         return f"{type(event).__name__} {event.lease.key.name}@{event.lease.resource_version}"
     if isinstance(event, ListPage):

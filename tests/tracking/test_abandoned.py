@@ -40,7 +40,7 @@ def known(store: Store) -> Tracked:
 def vacant(seconds: float = 10) -> Store:
     """Released while we watched."""
     store = listed(lease(version=1))
-    store.apply(Applied(released(seconds, version=2)), after(seconds))
+    store.follow((Applied(released(seconds, version=2)),), after(seconds))
     return store
 
 
@@ -66,10 +66,10 @@ def test_who_acquires_it_ends_that_and_a_later_release_begins_anew():
     store = vacant()
     store.turn(after(10 + HOUR))
     at = 20 + HOUR
-    store.apply(Applied(lease("b", renewed=at, acquired=at, version=3)), after(at))
+    store.follow((Applied(lease("b", renewed=at, acquired=at, version=3)),), after(at))
     assert not known(store).abandoned
     assert store.excused() == []
-    store.apply(Applied(released(at + 5, version=4)), after(at + 5))
+    store.follow((Applied(released(at + 5, version=4)),), after(at + 5))
     store.turn(after(at + 6))
     assert not known(store).abandoned
     store.turn(after(at + 5 + HOUR))
@@ -80,11 +80,11 @@ def test_a_vacant_lease_that_is_edited_stays_abandoned():
     store = vacant()
     store.turn(after(10 + HOUR))
     edited = lease(None, renewed=10, acquired=10, duration=30, version=3)
-    store.apply(Applied(edited), after(20 + HOUR))
+    store.follow((Applied(edited),), after(20 + HOUR))
     store.turn(after(20 + HOUR))
     assert known(store).abandoned
     labelled = lease(None, renewed=10, acquired=10, duration=30, labels={"a": "b"}, version=4)
-    store.apply(Applied(labelled), after(30 + HOUR))
+    store.follow((Applied(labelled),), after(30 + HOUR))
     assert known(store).abandoned
 
 
@@ -130,7 +130,7 @@ def test_a_lease_that_nobody_ever_held_is_abandoned_after_half_a_minute():
 
 def test_an_expired_lease_that_its_holder_never_renewed_is_abandoned_after_the_threshold():
     store = listed()
-    store.apply(Applied(lease(version=2)), after(0))
+    store.follow((Applied(lease(version=2)),), after(0))
     store.turn(after(15 + HOUR - 1))
     assert (known(store).phase, known(store).abandoned) == (Phase.EXPIRED, False)
     store.turn(after(15 + HOUR))
@@ -139,8 +139,8 @@ def test_an_expired_lease_that_its_holder_never_renewed_is_abandoned_after_the_t
 
 def test_an_expired_lease_that_was_renewed_stays_trouble():
     store = listed()
-    store.apply(Applied(lease(version=2)), after(0))
-    store.apply(Applied(lease(renewed=2, version=3)), after(2))
+    store.follow((Applied(lease(version=2)),), after(0))
+    store.follow((Applied(lease(renewed=2, version=3)),), after(2))
     store.turn(after(20))
     store.turn(after(10 * HOUR))
     assert (known(store).phase, known(store).abandoned) == (Phase.EXPIRED, False)
@@ -149,11 +149,11 @@ def test_an_expired_lease_that_was_renewed_stays_trouble():
 
 def test_a_holder_who_comes_back_and_stops_again_did_renew():
     store = listed()
-    store.apply(Applied(lease(version=2)), after(0))
+    store.follow((Applied(lease(version=2)),), after(0))
     store.turn(after(20))
     store.turn(after(15 + HOUR))
     assert known(store).abandoned
-    store.apply(Applied(lease(renewed=2 * HOUR, version=3)), after(2 * HOUR))
+    store.follow((Applied(lease(renewed=2 * HOUR, version=3)),), after(2 * HOUR))
     assert not known(store).abandoned
     store.turn(after(3 * HOUR))
     store.turn(after(9 * HOUR))
@@ -213,7 +213,7 @@ def test_a_mark_is_no_excuse_for_an_expired_lease():
 def test_a_mark_awaits_a_lease_that_is_not_there_and_outlasts_a_restart():
     store = listed()
     store.set_overrides({}, after(1), {KEY: "ada"})
-    store.apply(Applied(released(2, version=2)), after(2))
+    store.follow((Applied(released(2, version=2)),), after(2))
     assert known(store).excused
     kept = msgspec.json.decode(msgspec.json.encode(store.snapshot()), type=tuple[Tracked, ...])
     again = Store("c")

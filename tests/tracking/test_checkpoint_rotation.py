@@ -36,7 +36,7 @@ def test_each_has_its_turn_in_name_order():
 def test_one_that_goes_or_comes_between_turns_takes_none_from_others():
     store = a_store("abcd")
     assert turns(store, 2, 1) == "ab"
-    store.apply(Applied(lease("aa", 2, 2)), T0 + timedelta(seconds=2))
+    store.follow((Applied(lease("aa", 2, 2)),), T0 + timedelta(seconds=2))
     assert [turns(store, 2, second) for second in (3, 4)] == ["cd", ""]
     assert turns(store, 5, 5) == "aaabcd"
 
@@ -46,5 +46,5 @@ def test_a_lease_without_a_new_renewal_is_not_stored_again():
     for second in (1, 2, 3):
         turns(store, 9, second)
     assert turns(store, 9, 4) == ""
-    store.apply(Applied(lease("b", 5, 2)), T0 + timedelta(seconds=5))
+    store.follow((Applied(lease("b", 5, 2)),), T0 + timedelta(seconds=5))
     assert turns(store, 9, 6) == "b"

@@ -32,7 +32,7 @@ def store() -> Store:
 def write(store: Store, at: float, **fields: float) -> Update:
     store.turn(after(at))
     written = lease(**fields, version=int(at) + 2)  # type: ignore[arg-type]
-    update = store.apply(Applied(written), after(at))
+    update = store.follow((Applied(written),), after(at))
     assert update is not None
     return update
 

@@ -40,7 +40,7 @@ async def test_elections_are_followed_in_slices_and_heartbeats_once_a_page_asks(
     for step in range(1, 10):
         at = begin + timedelta(seconds=seconds * step)
         for lease in leases.values():
-            cluster.store.apply(Applied(renewed(lease, at, 200 + step)), at)
+            cluster.store.follow((Applied(renewed(lease, at, 200 + step)),), at)
         cluster.counters.events += len(leases)
         await cluster.look_at_renewals(at, Slices())
         assert rings[node].seen == step, "a page shows it"

@@ -264,7 +264,7 @@ async def test_the_tracker_names_counts_and_goes_on(caplog: pytest.LogCaptureFix
     tracker.handle(Connected())
     tracker.handle(Arrived((GARBAGE, Applied(one("z", version=12)))))
     tracker.handle(Arrived((Unreadable(ODD, GARBAGE.reason, "uid-odd", "13"),)))
-    tracker.handle(Replayed(Unreadable(None, "Nothing.")))
+    tracker.handle(Replayed((Unreadable(None, "Nothing."),)))
     tracker.stop()
     assert [change[:2] for change in changes(*reported)] == [("odd", "created"), ("z", "created")]
     assert tracker.counters.not_understood == 3

@@ -53,8 +53,8 @@ def test_a_verdict_outlasts_renewals_new_holders_and_relists() -> None:
     store = watched()
     store.set_overrides({KEY: LOCK}, after(1))
     for number in range(2, 6):
-        store.apply(Applied(lease(renewed=number, version=number)), after(number))
-    update = store.apply(Applied(lease("b", renewed=6, acquired=6, version=6)), after(6))
+        store.follow((Applied(lease(renewed=number, version=number)),), after(number))
+    update = store.follow((Applied(lease("b", renewed=6, acquired=6, version=6)),), after(6))
     assert update is not None
     assert [(c.change.value, c.kind) for c in update.changes] == [("replaced", Kind.LOCK)]
     store.replace(Listed((lease("c", renewed=9, acquired=9, version=9),), "9"), after(9))
@@ -66,9 +66,9 @@ def test_a_verdict_awaits_a_lease_that_is_not_there_or_comes_again() -> None:
     assert store.set_overrides({KEY: LOCK}, after(0)) is None
     store.replace(Listed((), "1"), after(0))
     for number in (2, 4):
-        store.apply(Applied(lease(uid=f"u-{number}", version=number)), after(number))
+        store.follow((Applied(lease(uid=f"u-{number}", version=number)),), after(number))
         assert verdict(store) == LOCK
-        store.apply(Deleted(lease(uid=f"u-{number}", version=number + 1)), after(number + 1))
+        store.follow((Deleted(lease(uid=f"u-{number}", version=number + 1)),), after(number + 1))
 
 
 def test_without_a_verdict_the_rules_judge_again() -> None:

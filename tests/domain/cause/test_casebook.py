@@ -560,7 +560,7 @@ def flapped(
                 lease(holder, renewed=renewed, acquired=begun, duration=15, transitions=cycle,
                       version=version + number + 1)
             )  # fmt: skip
-            update = store.apply(event, after(renewed))
+            update = store.follow((event,), after(renewed))
             for clue in update.clues if update else ():
                 book.note(clue)
         lost = begun + (26 if cycle == late else 20)
@@ -636,7 +636,7 @@ def test_what_flaps_goes_on_until_nobody_lost_it_for_two_minutes(
         event = Applied(
             lease("pod-0", renewed=renewed, acquired=240, transitions=8, version=number)
         )
-        update = store.apply(event, after(renewed))
+        update = store.follow((event,), after(renewed))
         for clue in update.clues if update else ():
             book.note(clue)
         found |= {one.id: one for one in book.review(after(renewed))}

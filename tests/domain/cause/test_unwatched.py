@@ -389,7 +389,7 @@ async def test_no_replayed_renewal_is_measured_from_one_before_the_pause() -> No
     cluster.back(124, takers=False)
     board = Board(cluster, 126.5, earlier=before, hosted=True)
     for written in cluster.run(126.5):
-        board.tracker.handle(Replayed(Applied(written)))
+        board.tracker.handle(Replayed((Applied(written),)))
     board.connect(listed=False)
     board.until(127)
     for index in range(ELECTIONS):
@@ -1013,7 +1013,7 @@ async def test_a_release_in_a_pause_is_witnessed_by_its_own_time() -> None:
     cluster.run(75)
     board = Board(cluster, 80, earlier=before)
     for event in (gone, Applied(one.lease())):
-        board.tracker.handle(Replayed(event))
+        board.tracker.handle(Replayed((event,)))
     board.connect()
     board.until(board.now + 200)
     board.stop()
@@ -1239,7 +1239,7 @@ def remade_unseen(*, how: str) -> tuple[Board, Incident]:
         board.stop()
         board = Board(cluster, 100, earlier=board)
         for event in (*earlier, *cluster.remake(2, 64.2)):
-            board.tracker.handle(Replayed(event))
+            board.tracker.handle(Replayed((event,)))
         cluster.run(100)
         board.connect()
     elif how == "stood still":

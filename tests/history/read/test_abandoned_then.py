@@ -78,7 +78,7 @@ def test_every_instant_is_as_it_was_live(life):
     for seconds in range(0, 4 * HOUR, 5):
         save(store.turn(after(seconds)))
         if seconds in writes:
-            save(store.apply(Applied(writes[seconds]), after(seconds)))
+            save(store.follow((Applied(writes[seconds]),), after(seconds)))
             save(store.turn(after(seconds)))
         known = store.get(KEY)
         if known is not None and (seconds < 60 or seconds % 300 == 0):

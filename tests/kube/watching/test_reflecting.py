@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sys
+import time
 from typing import Any
 
 import msgspec
@@ -14,7 +15,8 @@ from leases.kube.backoff import Backoff
 from leases.kube.http_session import Timeouts
 from leases.kube.lease_client import LeaseClient
 from leases.kube.reflector import REPLAY_TRIES, reflect
-from leases.wire.watch_decoding import Connected, Listed
+from leases.wire.renewal_lines import Reader
+from leases.wire.watch_decoding import Applied, Connected, Listed
 from tests.kube.conftest import FAST
 from tests.support.following import LIMIT, applied, follow, words_of
 from tests.support.scripted_api import (
@@ -293,6 +295,48 @@ async def test_a_backlog_that_comes_late_is_replayed(
     cluster.script("watch", late, stream(end="hang"))
     seen = await follow(client, backoff, until=lambda seen: len(seen) == 3, since="90")
     assert words_of(seen) == ["Replayed Applied a@100", "Listed 1 start", "Connected"]
+
+
+@pytest.mark.parametrize("limits", [msgspec.structs.replace(FAST, replay=0.3)])
+async def test_a_busy_process_does_not_take_its_own_silence_for_the_end_of_a_backlog(
+    cluster: ScriptedServer, client: LeaseClient, backoff: Backoff
+) -> None:
+    async def busy(connection: Connection) -> None:
+        await connection.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+        await asyncio.sleep(0.1)
+        line = modified("a", version=100)
+        await connection.send(f"{len(line):x}\r\n".encode() + line + b"\r\n")
+        time.sleep(0.5)  # noqa: ASYNC251 - it holds up the client, too
+        await connection.hang()
+
+    cluster.script("list", listing(lease("a", version=100), version="100"))
+    rest = stream(modified("a", version=100), end="hang")
+    cluster.script("watch", busy, rest, stream(end="hang"))
+    seen = await follow(client, backoff, until=lambda seen: len(seen) == 3, since="90")
+    assert words_of(seen) == ["Replayed Applied a@100", "Listed 1 start", "Connected"]
+
+
+def renewal(version: int) -> bytes:
+    """A line whose layout the reader knows, as the API server writes it."""
+    content = lease("a", version=version)
+    time = f"2026-11-20T12:00:{version - 90:02}"
+    content["metadata"]["managedFields"] = [{"time": f"{time}Z", "fieldsV1": {"f:spec": {}}}]
+    content["spec"]["renewTime"] = f"{time}.000000Z"
+    return event("MODIFIED", content)
+
+
+async def test_a_replay_does_not_decode_renewals_that_are_known(
+    cluster: ScriptedServer, client: LeaseClient, backoff: Backoff
+) -> None:
+    cluster.script("list", listing(lease("a", version=100), version="100"))
+    lines = [renewal(version) for version in (91, 95, 100)]
+    cluster.script("watch", stream(*lines, end="hang"), stream(end="hang"))
+    read = Reader(()).read(lines[0].rstrip())
+    assert isinstance(read, Applied)
+    known = {read.fingerprint}
+    seen = await follow(client, backoff, until=lambda seen: len(seen) == 5, since="90", known=known)
+    words = ["Replayed Renewed"] * 3
+    assert words_of(seen) == [*words, "Listed 1 start", "Connected"]
 
 
 async def test_a_past_the_cluster_has_forgotten_is_skipped(

@@ -45,6 +45,6 @@ def write(hub, *, seconds: float, version: str, key=KEY, **spec):
         lease, spec=msgspec.structs.replace(lease.spec, renew_time=renewed, **spec)
     )
     at = NOW + timedelta(seconds=seconds)
-    update = hub.store.apply(Applied(lease), at)
+    update = hub.store.follow((Applied(lease),), at)
     if update is not None:
         hub.publish(update)

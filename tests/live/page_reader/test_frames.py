@@ -108,7 +108,7 @@ def test_many_renewals_between_two_frames_are_one(page, hub):
 def test_a_page_removes_rows_of_deleted_and_unknown_leases(page, hub):
     page.show(Show({"row": [str(KEY), "x/y"]}))
     assert page.frame(NOW)["gone"] == ["x/y"]
-    hub.publish(hub.store.apply(Deleted(a_lease(version="9", now=NOW)), NOW))
+    hub.publish(hub.store.follow((Deleted(a_lease(version="9", now=NOW)),), NOW))
     later = page.frame(NOW + timedelta(seconds=7))
     assert later["gone"] == [str(KEY)]
     assert later["ends"] == {str(KEY): NOW.timestamp()}

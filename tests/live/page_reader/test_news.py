@@ -335,7 +335,9 @@ def test_a_list_counts_again_what_may_count_in_it(page, hub, query, moved, made)
     write(hub, seconds=3, version="4", key=ObjectName("kube-system", "new"))
     assert recounts() is made
     hub.publish(
-        hub.store.apply(Deleted(a_lease(OTHER, version="5", now=NOW)), NOW + timedelta(seconds=4))
+        hub.store.follow(
+            (Deleted(a_lease(OTHER, version="5", now=NOW)),), NOW + timedelta(seconds=4)
+        )
     )
     assert recounts() is made
 

@@ -37,7 +37,7 @@ def test_a_page_is_woken_by_what_it_shows_and_by_nothing_else(page, hub):
     def change(version, **spec):
         lease = a_lease(version=version, now=NOW)
         spec = msgspec.structs.replace(lease.spec, **spec)
-        return hub.store.apply(Applied(msgspec.structs.replace(lease, spec=spec)), NOW)
+        return hub.store.follow((Applied(msgspec.structs.replace(lease, spec=spec)),), NOW)
 
     page.show(Show({"row": [str(OTHER)]}))
     assert not wakes(page, hub, change("2", holder_identity="cp-2"))

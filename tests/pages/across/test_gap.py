@@ -46,12 +46,12 @@ def gap(store, board, operator):
 def create(hub, key: ObjectName = NEW, version: str = "200", **spec) -> None:
     lease = a_lease(key, version=version)
     lease = msgspec.structs.replace(lease, spec=msgspec.structs.replace(lease.spec, **spec))
-    hub.publish(hub.store.apply(Applied(lease), datetime.now(UTC)))
+    hub.publish(hub.store.follow((Applied(lease),), datetime.now(UTC)))
 
 
 def delete(hub) -> None:
     gone = a_lease(ObjectName("apps", "other"), version="201")
-    hub.publish(hub.store.apply(Deleted(gone), datetime.now(UTC)))
+    hub.publish(hub.store.follow((Deleted(gone),), datetime.now(UTC)))
 
 
 def release(hub) -> None:

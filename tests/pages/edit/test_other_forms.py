@@ -479,7 +479,7 @@ async def test_those_that_run_come_first_and_those_that_are_gone_last(cluster, a
     assert "renews default/other now" not in page, "nobody saw it renew"
     renewed = replace(made.spec, renew_time=datetime.now(UTC))
     meta = replace(made.metadata, resource_version="2")
-    cluster.store.apply(Applied(replace(made, metadata=meta, spec=renewed)), datetime.now(UTC))
+    cluster.store.follow((Applied(replace(made, metadata=meta, spec=renewed)),), datetime.now(UTC))
     page = (await admin.get(f"{PATH}hand-over/")).content.decode()
     found = re.findall(r'<input type="radio" name="to" value="([^"]+)"', page)
     assert found == ["renews", "pod-runs", "unknown", gone, restarted]

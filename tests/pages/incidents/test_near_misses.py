@@ -54,7 +54,7 @@ def renew(watched, lengths: dict[str, Sequence[float]]) -> list[NearMiss]:
         lease = a_lease(keys[name], version=str(number), now=at)
         spec = msgspec.structs.replace(lease.spec, acquire_time=first - timedelta(hours=1))
         watched.store.turn(at)
-        update = watched.store.apply(Applied(type(lease)(lease.metadata, spec)), at)
+        update = watched.store.follow((Applied(type(lease)(lease.metadata, spec)),), at)
         if update is not None:
             watched.counters.count(update)
         tracked = watched.store.get(keys[name])

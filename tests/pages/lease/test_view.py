@@ -85,7 +85,7 @@ def test_an_edit_of_the_duration_is_not_shown_as_a_renewal(board, operator):
     store.replace(Listed((a_lease(now=renewed),), "1"), renewed)
     later = a_lease(version="2", now=renewed)
     edited = replace(later, spec=replace(later.spec, lease_duration_seconds=60))
-    store.apply(Applied(edited), now - timedelta(seconds=2))
+    store.follow((Applied(edited),), now - timedelta(seconds=2))
     said = re.sub(
         r"\s+", " ", unescape(re.sub(r"<[^>]+>", " ", operator.get(PATH).content.decode()))
     )
@@ -421,7 +421,7 @@ def test_the_renewals_show_what_nobody_watched(board, store, operator):
     for number in range(2):
         spec = replace(lease.spec, renew_time=ago(0))
         metadata = replace(lease.metadata, resource_version=str(200 + number))
-        store.apply(Applied(replace(lease, spec=spec, metadata=metadata)), ago(0))
+        store.follow((Applied(replace(lease, spec=spec, metadata=metadata)),), ago(0))
     renewals = html_of(operator.get(PATH, headers={"X-Regions": "renewals"}))
     assert renewals.count('class="fog"') == 2, "in the picture, and in its legend"
     said = "no renewal is known from then: the Lease is younger, or Leaseboard was restarted"

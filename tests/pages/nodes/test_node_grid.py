@@ -66,11 +66,11 @@ async def test_a_difference_holds_only_the_slots_that_changed(store):
     field = await ordered(NodeGrid(store, NodeBook(), "none"))
     start = field.position
     assert field.since(start) is None
-    field.notice(store.apply(Applied(beat("n-1", version=10, seconds=30)), at(30)))
+    field.notice(store.follow((Applied(beat("n-1", version=10, seconds=30)),), at(30)))
     field.notice(store.turn(at(41)))
     assert read(field.since(start)) == (CHANGES, 1, 5, [(n, EXPIRED) for n in (0, 2, 3, 4)])
     later = field.position
-    field.notice(store.apply(Applied(beat("n-3", version=11, seconds=42)), at(42)))
+    field.notice(store.follow((Applied(beat("n-3", version=11, seconds=42)),), at(42)))
     assert read(field.since(later)) == (CHANGES, 1, 5, [(3, HELD)])
     assert read(field.whole())[3] == bytes([EXPIRED, HELD, EXPIRED, HELD, EXPIRED])
 
@@ -78,8 +78,8 @@ async def test_a_difference_holds_only_the_slots_that_changed(store):
 async def test_new_nodes_come_last_and_deleted_ones_leave_a_gap(store):
     field = await ordered(NodeGrid(store, NodeBook(), "none"))
     start = field.position
-    field.notice(store.apply(Applied(beat("a-new", version=10)), at(1)))
-    field.notice(store.apply(Deleted(beat("n-0", version=11)), at(1)))
+    field.notice(store.follow((Applied(beat("a-new", version=10)),), at(1)))
+    field.notice(store.follow((Deleted(beat("n-0", version=11)),), at(1)))
     assert read(field.since(start)) == (CHANGES, 1, 6, [(0, GONE), (5, HELD)])
     assert field.layout.groups == [("", 5), ("Came later", 1)]
 
@@ -95,7 +95,7 @@ async def test_a_list_orders_everything_anew_under_the_next_generation(store):
 async def test_changes_while_the_order_is_made_are_not_lost(store):
     field = NodeGrid(store, NodeBook(), "none")
     field.tick()
-    field.notice(store.apply(Deleted(beat("n-2", version=11)), at(1)))
+    field.notice(store.follow((Deleted(beat("n-2", version=11)),), at(1)))
     await field.making
     assert read(field.whole())[3] in (bytes([HELD, HELD, GONE, HELD, HELD]), bytes([HELD] * 4))
 
@@ -109,7 +109,7 @@ async def test_a_page_that_fell_far_behind_gets_the_whole(store):
         lease = beat("m-0", version=version)
         holder = "x" if version % 2 else None
         spec = msgspec.structs.replace(lease.spec, holder_identity=holder)
-        field.notice(store.apply(Applied(Lease(lease.metadata, spec)), at(1)))
+        field.notice(store.follow((Applied(Lease(lease.metadata, spec)),), at(1)))
     assert field.position - start > 60
     assert read(field.since(start))[0] == WHOLE
 

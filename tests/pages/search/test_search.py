@@ -106,7 +106,7 @@ def test_what_comes_and_goes_later_is_found_and_not_found(many, board, operator,
         (Applied(a_lease(key, holder="newcomer", version="200")), ["apps/later"]),
         (Deleted(a_lease(key, version="201")), []),
     ):
-        feed.publish(many.apply(event, datetime.now(UTC)))
+        feed.publish(many.follow((event,), datetime.now(UTC)))
         assert labels(operator, "later", group="lease") == there
     assert labels(operator, "newcomer", group="holder") == ["newcomer"]
 
@@ -138,7 +138,7 @@ def test_a_deleted_lease_is_found_while_history_knows_it(many, board, operator, 
     assert labels(operator, "delete old-job", group="action") == []
     monkeypatch.setattr(search, "COST", 1e9)  # the names are not read again
     key = ObjectName("apps", "scheduler-extender")
-    board.feeds["a"].publish(many.apply(Deleted(a_lease(key, version="201")), ends))
+    board.feeds["a"].publish(many.follow((Deleted(a_lease(key, version="201")),), ends))
     to_row(a_change(1, change=ChangeType.DELETED, at=ends, namespace="apps", name=key.name)).save()
     assert labels(operator, "extender", group="lease") == [str(key)]
 
@@ -162,7 +162,7 @@ def test_a_former_holder_is_found_too(many, board, operator, monkeypatch):
     assert [one["detail"] for one in found(operator, "cp-1", group="holder")] == [""]
     assert [one["detail"] for one in found(operator, NODE, group="holder")] == ["node"]
     again = a_lease(KEY, holder="Batch-Old", version="300")
-    board.feeds["a"].publish(many.apply(Applied(again), ends))
+    board.feeds["a"].publish(many.follow((Applied(again),), ends))
     assert [one["detail"] for one in found(operator, "batch-old", group="holder")] == [""]
 
 

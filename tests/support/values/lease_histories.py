@@ -51,5 +51,5 @@ def apply_all(store: Store, events: list[Event], *, at: float | None = None) -> 
         now = after(seconds if at is None else at)
         while (deadline := store.next_deadline()) is not None and deadline < now:
             reported.append(store.turn(deadline))
-        reported.append(store.apply(event, now))
+        reported.append(store.follow((event,), now))
     return [change for update in reported if update for change in update.changes]

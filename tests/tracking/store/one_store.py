@@ -18,7 +18,7 @@ def words(update: Update | None) -> list[str]:
 
 
 def put(store: Store, seconds: float, **given: Any) -> Update | None:
-    return store.apply(Applied(lease(**given)), after(seconds))
+    return store.follow((Applied(lease(**given)),), after(seconds))
 
 
 def known(store: Store) -> Tracked:

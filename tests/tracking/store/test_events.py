@@ -128,8 +128,8 @@ def test_an_event_that_is_not_newer_is_skipped_even_after_the_deletion() -> None
     assert put(store, 1, version=10, renewed=1) is not None
     assert put(store, 2, holder="b", version=9) is None
     gone = Deleted(lease(version=11))
-    assert words(store.apply(gone, after(3))) == ["deleted"]
-    assert store.apply(gone, after(4)) is None
+    assert words(store.follow((gone,), after(3))) == ["deleted"]
+    assert store.follow((gone,), after(4)) is None
     assert put(store, 5, version=10) is None
     assert store.snapshot() == ()
 
@@ -151,7 +151,7 @@ def test_a_re_creation_ends_the_gap_that_began_before_the_deletion() -> None:
     store = Store("c")
     put(store, 0)
     store.turn(after(15))
-    store.apply(Deleted(lease(version=2)), after(20))
+    store.follow((Deleted(lease(version=2)),), after(20))
     update = put(store, 25, uid="uid-2", version=3)
     assert update is not None
     assert update.changes[0].gap_seconds == 10

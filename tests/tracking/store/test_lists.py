@@ -63,7 +63,7 @@ def test_a_renewal_while_the_list_was_read_is_as_old_as_it_says() -> None:
     store = Store("c")
     store.enter(ListPage((), "9"), after(0))
     store.replace(Listed((lease(renewed=-3, version=8),), "9"), after(5))
-    store.apply(Applied(lease(renewed=2, version=10)), after(5.5))
+    store.follow((Applied(lease(renewed=2, version=10)),), after(5.5))
     assert known(store).observed_at == after(2)
 
 

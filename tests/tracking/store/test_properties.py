@@ -35,7 +35,7 @@ def test_repeated_events_add_nothing(events: list[Event]) -> None:
     store = Store("c")
     apply_all(store, events)
     state = store.snapshot()
-    assert [store.apply(event, after(events[-1][1])) for event, _ in events] == [
+    assert [store.follow((event,), after(events[-1][1])) for event, _ in events] == [
         None for _ in events
     ]
     assert store.snapshot() == state

@@ -13,7 +13,7 @@ from leases.domain.phase import Phase
 from leases.tracking.cluster_state import read_remembered
 from leases.tracking.store import Store
 from leases.tracking.tracked_lease import Update
-from leases.wire.watch_decoding import Applied, Deleted, Listed
+from leases.wire.watch_decoding import Applied, Deleted, Listed, Renewed
 from tests.support.values.leases import after, lease
 from tests.tracking.store.one_store import known, put, relisted, renewing, words
 
@@ -89,8 +89,8 @@ def test_events_replayed_after_a_restart_keep_the_times_their_writers_claim() ->
     store = restarted(before, 7)
     released = lease("", duration=1, acquired=10, renewed=10, version=20)
     taken = lease("b", acquired=12, renewed=12, transitions=1, version=21)
-    first = store.apply(Applied(released), after(60), inferred=True)
-    second = store.apply(Applied(taken), after(60), inferred=True)
+    first = store.follow((Applied(released),), after(60), inferred=True)
+    second = store.follow((Applied(taken),), after(60), inferred=True)
     assert words(first) == ["released"]
     assert words(second) == ["acquired"]
     assert first is not None
@@ -105,14 +105,35 @@ def test_an_expiry_that_is_replayed_after_a_restart_comes_before_the_take_over()
     before = Store("c")
     last = renewing(before, 6)
     store = restarted(before, 7)
-    store.apply(Applied(lease(renewed=8, version=last + 1)), after(60), inferred=True)
+    store.follow((Applied(lease(renewed=8, version=last + 1)),), after(60), inferred=True)
     taken = lease("b", acquired=25, renewed=25, transitions=1, version=last + 2)
-    update = store.apply(Applied(taken), after(60), inferred=True)
+    update = store.follow((Applied(taken),), after(60), inferred=True)
     assert words(update) == ["expired", "taken_over"]
     assert update is not None
     expired, took = update.changes
     assert (expired.at, expired.inferred) == (after(23), True)
     assert (took.at, took.inferred, took.gap_seconds) == (after(25), True, 2.0)
+
+
+def test_a_renewal_that_is_replayed_is_as_old_as_it_says_and_teaches_no_cadence() -> None:
+    """The checkpoint may lack the renewal before it."""
+    before = Store("c")
+    last = renewing(before, 6)
+    store = restarted(before, 12)
+    whole = Applied(lease(renewed=18, version=last + 1), fingerprint=7, line=b"{}")
+    again = Renewed(7, last + 2, after(20), b"")
+    update = store.follow((whole, again), after(60), inferred=True)
+    assert update is not None
+    assert (words(update), update.redraw, len(update.renewed)) == ([], (), 2)
+    state = known(store)
+    assert (state.renew_time, state.observed_at, state.estimated) == (after(20), after(20), True)
+    assert (state.cadence_seconds, state.intervals) == (2.0, known(before).intervals)
+    assert state.skew_seconds == known(before).skew_seconds
+    taken = lease("b", acquired=38, renewed=38, transitions=1, version=last + 3)
+    update = store.follow((Applied(taken),), after(60), inferred=True)
+    assert words(update) == ["expired", "taken_over"]
+    assert update is not None
+    assert update.changes[0].at == after(35)
 
 
 @pytest.mark.parametrize(("seen_late", "told"), [(True, ["expired", "recovered"]), (False, [])])
@@ -126,7 +147,7 @@ def test_a_late_lease_that_expired_during_a_restart_is_told_of(
         before.turn(after(11))
         assert known(before).phase is Phase.LATE
     store = restarted(before, 12)
-    update = store.apply(Applied(lease(renewed=25, version=last + 1)), after(60), inferred=True)
+    update = store.follow((Applied(lease(renewed=25, version=last + 1)),), after(60), inferred=True)
     assert words(update) == told
     if update is not None and told:
         assert [one.at for one in update.changes] == [after(21), after(25)]
@@ -157,10 +178,10 @@ def test_an_edit_that_is_replayed_is_dated_by_its_manager_and_moves_nothing_afte
 ) -> None:
     store, last = cut(6)
     edited = lease(renewed=8, labels={"team": "core"}, version=last + 2)
-    store.apply(Applied(lease(renewed=8, version=last + 1)), after(60.1), inferred=inferred)
-    first = store.apply(Applied(edited, line=labelled_at(11)), after(60.2), inferred=inferred)
+    store.follow((Applied(lease(renewed=8, version=last + 1)),), after(60.1), inferred=inferred)
+    first = store.follow((Applied(edited, line=labelled_at(11)),), after(60.2), inferred=inferred)
     taken = lease("b", acquired=25, renewed=25, transitions=1, version=last + 3)
-    second = store.apply(Applied(taken), after(60.3), inferred=inferred)
+    second = store.follow((Applied(taken),), after(60.3), inferred=inferred)
     assert first is not None
     assert second is not None
     (label,) = first.changes
@@ -268,9 +289,9 @@ def test_a_deletion_replayed_after_a_restart_happened_before_the_lease_was_made_
     renewing(before, 6)
     store = restarted(before, 7)
     gone = Deleted(lease(renewed=8, version=80))
-    (deleted,) = news(store.apply(gone, after(60), inferred=True))
+    (deleted,) = news(store.follow((gone,), after(60), inferred=True))
     anew = made_anew(created=10, acquired=10.1)
-    (created,) = news(store.apply(anew, after(60.1), inferred=True))
+    (created,) = news(store.follow((anew,), after(60.1), inferred=True))
     assert (deleted.at, deleted.inferred, deleted.inferred_since) == (after(8), True, after(8))
     assert (created.at, created.inferred) == (after(10.1), True)
 

@@ -16,7 +16,7 @@ def test_names_stay_in_order_and_counts_follow() -> None:
     store.replace(Listed(tuple(reversed(many)), "400"), after(2))
     put(store, 3, name="n-0055", uid="x", version=401)
     put(store, 3, name="z", namespace="zz", uid="y", version=402)
-    store.apply(Deleted(lease(name="n-007", uid="7", version=403)), after(3))
+    store.follow((Deleted(lease(name="n-007", uid="7", version=403)),), after(3))
     names = [tracked.key for tracked in store.snapshot()]
     assert names == sorted(names)
     assert len(names) == 400
@@ -44,7 +44,7 @@ def test_a_selection_is_in_name_order_and_follows_every_turn() -> None:
         pass  # a step turns only so many
     assert names((Kind.HEARTBEAT,), Phase.EXPIRED) == [f"n-{n:03}" for n in range(2, 200, 2)]
     gone = lease("n-002", name="n-002", namespace="kube-node-lease", uid="2", version=500)
-    store.apply(Deleted(gone), after(108))
+    store.follow((Deleted(gone),), after(108))
     assert "n-002" not in names(tuple(Kind), Phase.EXPIRED)
     everything = [tracked.lease.metadata.name for tracked in store.snapshot()]
     assert names(tuple(Kind), *Phase) == everything

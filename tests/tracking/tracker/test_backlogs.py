@@ -155,7 +155,7 @@ async def test_what_a_list_lacks_was_not_gone_before_its_last_change(watched: Wa
     watched.live(lease())
     watched.at(5, Disconnected("410"))
     new = lease(name="new", uid="new", acquired=11, renewed=11, created=11, version=8)
-    watched.at(12, Replayed(Applied(new)), ListPage((), "10", age=2.0), Listed((lease(),), "10"))
+    watched.at(12, Replayed((Applied(new),)), ListPage((), "10", age=2.0), Listed((lease(),), "10"))
     deleted = [c for u in watched.updates for c in u.changes if c.change is ChangeType.DELETED]
     assert [one.at >= after(11) for one in deleted] == [True]
 

@@ -103,7 +103,7 @@ async def test_a_change_of_holder_counts_where_it_was_seen(watched: Watched) -> 
     assert changed() == 1
     watched.at(8, Disconnected("cut"))
     new = lease("c", renewed=20, acquired=20, transitions=2, version=4)
-    watched.at(30, Replayed(Applied(new)), Connected())
+    watched.at(30, Replayed((Applied(new),)), Connected())
     assert changed() == 1
     release(watched, 33, 5)
     acquire(watched, 34, 6)

@@ -38,7 +38,7 @@ async def test_a_bookmark_moves_the_version_and_the_start_of_the_window(watched:
 
 async def test_replayed_events_are_inferred(watched: Watched) -> None:
     watched.store.restore((), after(-60))
-    watched.at(0, Replayed(Applied(lease(acquired=-30, renewed=-30, created=-30, version=7))))
+    watched.at(0, Replayed((Applied(lease(acquired=-30, renewed=-30, created=-30, version=7)),)))
     (created,) = watched.updates[-1].changes
     assert (created.change, created.at, created.inferred) == ("created", after(-30), True)
     assert watched.tracker.resource_version == "7"
