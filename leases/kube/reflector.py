@@ -251,9 +251,8 @@ async def reflect(
                         del event  # a watch may last for long, and the page of a list is large
                 readings = await stack.enter_async_context(reflection.watch())
                 if not reflection.connected:
-                    reflection.connect()
-                    unprocessed = reflection.unprocessed_seconds
-                    yield Connected(unprocessed, client.silent_seconds, client.look)
+                    unprocessed, listed = reflection.unprocessed_seconds, reflection.connect()
+                    yield Connected(unprocessed, client.silent_seconds, client.look, listed)
                 async for events in readings:
                     reflection.version = events[-1].resource_version
                     backoff.reset()
@@ -288,6 +287,7 @@ class _Reflection:
         self._reason = "start"
         self.connected = False
         self._broke_at: float | None = None  # of `time.monotonic`
+        self._asked: float | None = None  # the list before this watch, if any
         self._ahead: Ahead | None = None  # the watch; it may be opened before the list is complete
         self.version = ""  # empty: list first
 
@@ -318,7 +318,7 @@ class _Reflection:
 
     async def _list(self, stack: contextlib.AsyncExitStack) -> AsyncGenerator[ReflectorEvent, None]:
         """Yield the events between the known version and the list, if available; then the list."""
-        begun = False
+        begun, self._asked = False, time.monotonic()
         async with contextlib.aclosing(self._client.list()) as pages:
             async for page in pages:
                 came, age = time.monotonic(), 0.0
@@ -379,12 +379,17 @@ class _Reflection:
         ahead = 0.0 if self._ahead is None else self._ahead.unprocessed_seconds()
         return max(ahead, self._client.unprocessed_seconds())
 
-    def connect(self) -> None:
-        """The watch is open; that it broke is in the log, so that it is back is, too."""
+    def connect(self) -> float:
+        """The watch is open; that it broke is in the log, so that it is back is, too.
+
+        Returns for how many seconds it may report the past: since a list was asked for.
+        """
         if self._broke_at is not None:
             lost = time.monotonic() - self._broke_at
             logger.info("watch is back at resourceVersion %s, after %.1f s", self.version, lost)
         self.connected, self._broke_at = True, None
+        asked, self._asked = self._asked, None
+        return 0.0 if asked is None else time.monotonic() - asked
 
     def break_off(self, error: ApiError) -> None:
         """The watch broke; after Gone the next try lists."""

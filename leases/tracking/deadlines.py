@@ -116,8 +116,7 @@ class BlindTimes:
 
     def lost(self, since: datetime) -> None:
         """Nothing has been observed since then."""
-        if self.behind is None:
-            self.behind = since
+        self.behind = since if self.behind is None else min(self.behind, since)
 
     def resumed(self, at: datetime) -> None:
         """The watch continues where it stopped."""

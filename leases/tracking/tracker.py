@@ -381,6 +381,8 @@ class Tracker:
 
     def _connected(self, event: Connected, now: datetime) -> None:
         self._heard_at = now
+        if event.listed_seconds:
+            self._store.lost(now - span(event.listed_seconds))
         self._store.resumed(now)
         self._store.silences.connected(now)
         self._gate.connected(now, event.unprocessed_seconds, event.silent_seconds, event.look)

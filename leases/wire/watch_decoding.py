@@ -137,11 +137,14 @@ class Connected(msgspec.Struct, frozen=True):
 
     `unprocessed_seconds` returns how long, at most, received data has waited to become an event;
     `silent_seconds` how long nothing has shown that the cluster is alive, which `look` asks it now.
+    `listed_seconds` ago the list was asked for that it follows, if any: a busy process reads the
+    first events late.
     """
 
     unprocessed_seconds: Callable[[], float] = float
     silent_seconds: Callable[[], float] = float
     look: Callable[[], object] = bool
+    listed_seconds: float = 0.0
 
 
 class Disconnected(msgspec.Struct, frozen=True, gc=False):

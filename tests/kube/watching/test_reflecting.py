@@ -339,6 +339,21 @@ async def test_a_replay_does_not_decode_renewals_that_are_known(
     assert words_of(seen) == [*words, "Listed 1 start", "Connected"]
 
 
+async def test_after_a_list_the_watch_may_report_the_past_since_it_was_asked_for(
+    cluster: ScriptedServer, client: LeaseClient, backoff: Backoff
+) -> None:
+    async def slow(connection: Connection) -> None:
+        await asyncio.sleep(0.3)
+        await listing(lease("a", version=90))(connection)
+
+    cluster.script("list", slow)
+    cluster.script("watch", stream(end="cut"), stream(modified("a", version=101), end="hang"))
+    seen = await follow(client, backoff, until=applied("a"))
+    first, again = [one for one in seen if isinstance(one, Connected)]
+    assert first.listed_seconds >= 0.3
+    assert again.listed_seconds == 0.0  # it goes on where it broke
+
+
 async def test_a_past_the_cluster_has_forgotten_is_skipped(
     cluster: ScriptedServer, client: LeaseClient, backoff: Backoff
 ) -> None:

@@ -107,6 +107,25 @@ async def test_a_deletion_of_a_standstill_is_not_dated_when_it_arrives(watched: 
     assert (created.at, created.gap_seconds) == (after(10.9), pytest.approx(0.7))
 
 
+@pytest.mark.parametrize("first_page", [None, ListPage((), "5")])
+async def test_what_a_busy_process_reads_late_after_a_list_happened_when_it_says(
+    watched: Watched, first_page: ListPage | None
+) -> None:
+    """The list was asked for at 7 s."""
+    if first_page is not None:
+        watched.at(9, first_page)
+    watched.at(10, Listed((lease(),), "5"), Connected(listed_seconds=3.0))
+    watched.at(10.1, Applied(lease(renewed=8, version=6)))
+    known = watched.store.get(lease().key)
+    assert known is not None
+    assert (known.observed_at, known.skew_seconds) == (after(8), None)
+    watched.at(17)
+    watched.at(18, Applied(lease(renewed=18, version=7)))
+    watched.at(40)
+    (expired,) = watched.updates[-1].changes
+    assert (expired.change, expired.at) == ("expired", after(33))
+
+
 async def test_a_deletion_is_as_late_while_the_watch_catches_up(watched: Watched) -> None:
     watched.live(lease(), lease(name="other", uid="o"))
     watched.renew(10, 2)
