@@ -53,6 +53,9 @@ RECALLED = timedelta(days=1)  # before it: what persons wrote then may run out n
 AUDIT_SECONDS = 5.0  # causes wait no longer for a database that does not answer
 MAX_QUEUED = 200_000  # clues; more than a large cluster has Leases
 
+# Of all clusters: when they fail together, a thread for each would leave the event loop no GIL.
+_threads = WorkerThreads("incidents", 2)
+
 
 class Incidents:
     """Those of one cluster. `restore` once, then `run` and `look_up`, again after each death."""
@@ -72,7 +75,6 @@ class Incidents:
         self._clock = clock
         self._look = look
         self._casebook = self._new_casebook()
-        self._thread = WorkerThreads(f"incidents {cluster.name}", 1)
         self._open: dict[str, Incident] = {}  # not ended, or not settled
         self._updates: deque[Update] = deque()
         self._queued = 0  # clues in them
@@ -172,7 +174,7 @@ class Incidents:
             if self._casebook.is_small:
                 news, questions, spent = self._review(now)
             else:  # that of an incident of thousands of Leases takes long
-                news, questions, spent = await self._thread.run(self._review, now)
+                news, questions, spent = await _threads.run(self._review, now)
             self._report(news, now)
             self._ask(questions)
         await asyncio.sleep(min(max(COLLECT, spent / BUSY_SHARE), LONGEST_PAUSE))
