@@ -202,9 +202,8 @@ class ClusterState:
             return False
         if not only_renewed(row.tracked.lasting.lease, lease):
             return False
-        if is_renewed_by_hand(managers_of_event(event.line)):
-            return False
-        if not self.renew(row, version, claimed, now, inferred):
+        by_hand = is_renewed_by_hand(managers_of_event(event.line))
+        if by_hand or not self.renew(row, version, claimed, now, inferred):
             return False
         self.rows.set_fingerprint(row, event.fingerprint)
         row.remembered = False
