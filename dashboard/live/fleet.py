@@ -24,7 +24,9 @@ from leases.worker_threads import WorkerThreads
 
 TICK = 0.15  # seconds between two looks at what moved
 CLUSTERS_PER_SECOND = 4000  # at most: of very many clusters the looks are further apart
-SPACING = 1.0  # seconds between two drawings of one cluster
+SPACING, LONG_SPACING = 0.3, 1.0  # seconds between two drawings of one cluster
+MANY = 30  # clusters in which something happened: then they are drawn less often
+DRAWN_AT_ONCE = 10  # clusters, before the pages get them
 AGAIN = 10.0  # seconds until one is tried again that could not be drawn
 FIRST_MOVES = [0.0]  # of a clock that was never set
 NEWS = "news"  # in the address of the socket of a page that lists what happens in clusters
@@ -100,14 +102,21 @@ class FleetHub:
         self.menu.look(now)
         self.trouble = self.problem() or ""
         self._look_who_is_silent(now)
-        due = self._due(now) if any(page.draws for page in self.pages) else {}
-        found = await _threads.run(self._draw, due, now, self._known) if due else {}
+        due = [*self._due(now).items()] if any(page.draws for page in self.pages) else []
+        for first in range(0, len(due), DRAWN_AT_ONCE):
+            some = dict(due[first : first + DRAWN_AT_ONCE])
+            self._place(await _threads.run(self._draw, some, now, self._known))
         await self._draw_walls(moved=bool(due) or self._known.keys() != self.feeds.keys())
+        gone: Drawn = {}
         for name in self._known.keys() - self.feeds.keys():
             del self._known[name]
-            gone = format_html('<p class="muted">{} is watched no longer.</p>', name)
-            found |= dict.fromkeys(ids_of(name), (told.count(), str.__str__(gone)))
-        for place, drawing in found.items():
+            html = format_html('<p class="muted">{} is watched no longer.</p>', name)
+            gone |= dict.fromkeys(ids_of(name), (told.count(), str.__str__(html)))
+        self._place(gone)
+
+    def _place(self, drawn: Drawn) -> None:
+        """Give the pages these drawings, or let them say that they are there."""
+        for place, drawing in drawn.items():
             if self.drawn.get(place) != drawing:
                 self.drawn[place] = drawing
                 self.placed += 1
@@ -142,6 +151,7 @@ class FleetHub:
     def _due(self, now: datetime) -> dict[str, ClusterFeed]:
         """Those to draw now: where something happened at once, of the others each in its turn."""
         due, moment = {}, time.monotonic()
+        spacing = SPACING if len(self._told) <= MANY else LONG_SPACING
         new = self.feeds.keys() - self._known.keys()
         for name in {*self._told, *new, *self._in_turn.some(self.feeds)}:
             feed = self.feeds.get(name)
@@ -152,7 +162,7 @@ class FleetHub:
                 and drawn is feed.drawn.get(ROW)  # else a page drew what was so for a moment alone
             ):
                 self._told.discard(name)
-            elif moment - at >= (AGAIN if drawn is None else SPACING):
+            elif moment - at >= (AGAIN if drawn is None else spacing):
                 self._told.discard(name)
                 due[name] = feed
             else:

@@ -278,6 +278,37 @@ async def test_of_very_many_clusters_those_that_moved_come_first_and_others_in_t
     assert sorted(drawn) == ["a", "b"], "each had its turn, but was drawn a moment ago"
 
 
+@pytest.mark.parametrize(("many", "drawn"), [(2, True), (1, False)])
+async def test_where_much_happens_at_once_each_is_drawn_less_often(
+    publisher, hub, monkeypatch, *, many, drawn
+):
+    monkeypatch.setattr(fleet, "LONG_SPACING", 3600.0)
+    monkeypatch.setattr(fleet, "MANY", many)
+    held_now(publisher, NOW)
+    page = open_page(hub)
+    await hub.tick(NOW)
+    page.frame(NOW)
+    for name in ("a", "b"):
+        lose_holder(publisher, name)
+    await hub.tick(NOW)
+    assert (page.frame(NOW) is not None) is drawn
+
+
+async def test_the_first_clusters_are_on_the_page_while_others_are_drawn(
+    publisher, hub, monkeypatch
+):
+    there: list[int] = []
+    real = fleet.drawings_of
+    monkeypatch.setattr(fleet, "DRAWN_AT_ONCE", 1)
+    monkeypatch.setattr(fleet, "drawings_of", lambda row: there.append(len(hub.drawn)) or real(row))
+    held_now(publisher, NOW)
+    page = open_page(hub)
+    page.wake.clear()
+    await hub.tick(NOW)
+    assert there == [0, 2], "a strip and a cell of the first one"
+    assert page.wake.is_set()
+
+
 def test_what_is_looked_at_in_turn_is_looked_at_once_a_round(monkeypatch):
     monkeypatch.setattr(shared_drawings, "LOOKS_AT_ONCE", 3)
     monkeypatch.setattr(shared_drawings, "LOOKS_PER_SECOND", 0)
