@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
+from itertools import pairwise
 
 import msgspec
 
@@ -207,7 +208,7 @@ def _victims(gap: Break, there: list[Judged]) -> list[Judged]:
     if gap.until is None:
         return there
     back = _first_back(there, gap.since) or gap.until
-    seconds = (gap.until - gap.since).total_seconds()
+    seconds, went = (gap.until - gap.since).total_seconds(), _went(gap, gap.until, there)
     found = []
     for one in there:
         late = still_late(one.episode, seconds)
@@ -217,9 +218,20 @@ def _victims(gap: Break, there: list[Judged]) -> list[Judged]:
         # Where nobody was back, a holder is no later than the others.
         alone = late < STILL_LATE and silence_of_all(one.episode) is None
         until = gap.until if alone else max(gap.until, back)
-        if one.at <= until + late and one.lost_at <= gap.since + BRIEF:
+        if one.at <= until + late and one.lost_at <= went + BRIEF:
             found.append(one)
     return found
+
+
+def _went(gap: Break, until: datetime, there: list[Judged]) -> datetime:
+    """Return from when on nobody could write. What a process that was killed had stored of its
+    watch may be some seconds older than the last write to its own Lease API.
+    """
+    if not gap.hosted:
+        return gap.since
+    written = sorted(one.lost_at for one in there if gap.since < one.lost_at < until)
+    silences = pairwise([gap.since, *written, until])
+    return max(silences, key=lambda one: one[1] - one[0])[0]
 
 
 def _stays_away(one: Judged, gap: Break, there: list[Judged], now: datetime | None) -> bool:

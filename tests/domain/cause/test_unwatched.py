@@ -90,6 +90,28 @@ async def test_leaseboard_and_its_api_say_that_they_were_stopped() -> None:
     )
 
 
+@pytest.mark.parametrize("listed", [True, False])
+async def test_a_kill_may_take_the_last_seconds_of_what_was_kept(*, listed: bool) -> None:
+    """The Lease API keeps each write; how far history is follows it by some seconds."""
+    cluster = Cluster()
+    before = watching(cluster, 60, hosted=True)
+    before.stop()
+    lost = cluster.run(66)
+    cluster.off()
+    board = Board(cluster, 126, hosted=True, earlier=before)
+    if not listed:
+        for written in lost:
+            board.tracker.handle(Replayed((Applied(written),)))
+    board.connect(listed=listed)
+    cluster.back(126)
+    board.until(326)
+    board.stop()
+    (incident,) = across(board, 61)
+    assert incident.cause is Cause.API_OUTAGE
+    assert len(incident.leases) == ELECTIONS + NODES
+    assert " were stopped from 12:01:06 to 12:02:06; " in incident.sentence
+
+
 async def test_a_pause_of_a_day_names_the_days() -> None:
     (incident,) = across(restarted(DAY, hosted=True), 58)
     assert "from 2026-11-20 12:01:00 to 2026-11-21 14:01:00" in incident.sentence
