@@ -184,7 +184,7 @@ BENT = """() => {
 MORE = (
     "document.querySelector('#side').insertAdjacentHTML('beforeend', '<p class=w-more>1 more</p>')"
 )
-LESS = "document.querySelector('#side > .w-more:last-child').remove()"
+LESS = "document.querySelector('#side > .w-more:last-child')?.remove()"
 
 
 def test_all_heartbeats_are_drawn_at_the_size_they_are_shown_at(wall: Page) -> None:

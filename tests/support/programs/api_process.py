@@ -27,6 +27,10 @@ class ApiProcess:
         alive = f"http://127.0.0.1:{self.port}/livez"
         wait_for(lambda: get(alive)[0] == 200, what="the Lease API")
 
+    @property
+    def runs(self) -> bool:
+        return self._process.poll() is None
+
     def signal(self, what: signal.Signals) -> None:
         self._process.send_signal(what)
 
