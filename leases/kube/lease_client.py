@@ -16,7 +16,7 @@ import msgspec
 from leases.domain.election import Candidate
 from leases.domain.lease import Lease, ObjectName
 from leases.kube.http_session import JSON, MAX_BODY, Query, Session, Timeouts, advise
-from leases.kube.open_watch import OpenWatch, read_lines
+from leases.kube.open_watch import OpenWatch, read_lines, turn
 from leases.wire import watch_decoding
 from leases.wire.json_decoding import Undecodable, decoder, read_document
 from leases.wire.status import ApiError, Forbidden, Invalid, NotFound, Status, Unreachable
@@ -306,9 +306,9 @@ class LeaseClient:
     async def _page(self, limit: int, token: str, *, within: float) -> watch_decoding.LeaseListPage:
         query = [("limit", str(limit))] + ([("continue", token)] if token else [])
         path = f"{API}/leases"
-        return watch_decoding.read_page(
-            await self._session.fetch("GET", path, query=query, within=within)
-        )
+        body = await self._session.fetch("GET", path, query=query, within=within)
+        async with turn():
+            return watch_decoding.read_page(body)
 
     def _check_writable(self) -> None:
         if self.read_only:

@@ -7,6 +7,7 @@ import socket
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Container, Iterator, Sequence
 from time import thread_time
+from weakref import WeakKeyDictionary
 
 import aiohttp
 import msgspec
@@ -53,6 +54,18 @@ class Slices:
         if passed > self._half:
             self._spent = thread_time()
         return passed > self._long  # one step may take as long as many
+
+
+_turns: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
+
+
+def turn() -> asyncio.Lock:
+    """Return the lock of the running loop under which one watch does a piece of work.
+
+    Without it a hundred clusters that are listed in the same second would each do a piece before
+    the loop looks again whether a page or a probe was asked for.
+    """
+    return _turns.setdefault(asyncio.get_running_loop(), asyncio.Lock())
 
 
 # A connection that was cut silently (NAT, power) fails after 10 + 3 x 5 s.

@@ -20,7 +20,7 @@ import msgspec
 from leases.domain.lease import number_of
 from leases.kube.backoff import Backoff
 from leases.kube.lease_client import LeaseClient
-from leases.kube.open_watch import LONG_SLICE, OpenWatch, Slices, check_not_past
+from leases.kube.open_watch import LONG_SLICE, OpenWatch, Slices, check_not_past, turn
 from leases.wire.status import ApiError, Forbidden, Gone, Unauthorized, Unreachable
 from leases.wire.watch_decoding import (
     Arrived,
@@ -321,7 +321,7 @@ class _Reflection:
         begun, self._asked = False, time.monotonic()
         async with contextlib.aclosing(self._client.list()) as pages:
             async for page in pages:
-                came, age = time.monotonic(), 0.0
+                came = time.monotonic()
                 if not begun and isinstance(page, ListPage):
                     try:
                         self._ahead = await stack.enter_async_context(
@@ -334,14 +334,16 @@ class _Reflection:
                     async with contextlib.aclosing(self._past(page.resource_version)) as news:
                         async for event in news:
                             yield event
-                    age = time.monotonic() - came
                 begun = True
-                if isinstance(page, Listed):
-                    self.version = page.resource_version
-                    yield msgspec.structs.replace(page, reason=self._reason, age=age)
-                    return
-                yield msgspec.structs.replace(page, age=age)
-                await asyncio.sleep(0)  # the next page may be here already: let other tasks run
+                async with turn():
+                    age = time.monotonic() - came
+                    if isinstance(page, Listed):
+                        self.version = page.resource_version
+                        yield msgspec.structs.replace(page, reason=self._reason, age=age)
+                        return
+                    yield msgspec.structs.replace(page, age=age)
+                    # The next page may be here already: let other tasks run.
+                    await asyncio.sleep(0)
 
     async def _past(self, until: str) -> AsyncGenerator[ReflectorEvent, None]:
         """Yield the events up to a list that the cluster still has."""

@@ -6,12 +6,15 @@ import asyncio
 import contextlib
 import sys
 import time
+from collections import Counter
 from typing import Any
 
 import msgspec
 import pytest
 
 from leases.kube.backoff import Backoff
+from leases.kube.cluster_source import parse_source
+from leases.kube.connect import connect
 from leases.kube.http_session import Timeouts
 from leases.kube.lease_client import LeaseClient
 from leases.kube.reflector import REPLAY_TRIES, reflect
@@ -89,6 +92,40 @@ async def test_pages_are_asked_for_with_no_resource_version_and_put_together(
     first, second = cluster.seen("list")[0], cluster.seen("page")[0]
     assert first.query == {"limit": "500"}
     assert second.query == {"limit": "500", "continue": "two"}
+
+
+async def test_lists_of_many_clusters_let_the_loop_turn_between_their_parts(
+    cluster: ScriptedServer, backoff: Backoff
+) -> None:
+    """Or a probe would wait for a part of each cluster at each of its own steps."""
+    many = [lease(f"a-{number}", version=number + 1) for number in range(400)]
+    cluster.script("list", listing(*many, next_page="two"))
+    cluster.script("page", listing(lease("b", version=500)))
+    turn, parts = 0, Counter[int]()
+
+    async def turns() -> None:
+        nonlocal turn
+        while True:
+            turn += 1
+            await asyncio.sleep(0)
+
+    async def list_one() -> None:
+        source = parse_source(f"url:{cluster.url}")
+        client = await connect(source, kubeconfig=None, limits=FAST)
+        async with contextlib.aclosing(reflect(client, since=None, backoff=backoff)) as events:
+            async for one in events:
+                parts[turn] += 1
+                if isinstance(one, Listed):
+                    break
+        await client.close()
+
+    counting = asyncio.create_task(turns())
+    async with asyncio.timeout(LIMIT), asyncio.TaskGroup() as clusters:
+        for _ in range(10):
+            clusters.create_task(list_one())
+    counting.cancel()
+    assert sum(parts.values()) == 10 * 11
+    assert max(parts.values()) <= 2, "one ended its part, and one that had not waited began"
 
 
 async def test_a_continue_token_that_runs_out_starts_the_list_anew_once(
