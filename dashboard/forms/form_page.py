@@ -25,7 +25,8 @@ from dashboard.parts.change_sentence import change_line, changes_of
 from dashboard.parts.cluster_write_access import WriteAccess, may_write
 from dashboard.parts.formatting import shortened, when
 from dashboard.parts.lease_head import diff_lines, to_yaml, without_managed_fields
-from dashboard.parts.lease_row import lease_url, row_view
+from dashboard.parts.lease_row import row_view
+from dashboard.parts.names import lease_url
 from dashboard.watched_cluster import WatchedCluster
 from leases.actions.audit import AlreadySent, sent_before
 from leases.actions.write_lease import MAX_RETRIES, DryRun, Moved, dry_run, write_lease

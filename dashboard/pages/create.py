@@ -18,8 +18,7 @@ from dashboard.forms.form_page import ActionPage, form_view
 from dashboard.forms.what_happens import of_create
 from dashboard.parts.cluster_write_access import WriteAccess, may_write
 from dashboard.parts.lease_head import to_yaml, without_managed_fields
-from dashboard.parts.lease_row import lease_url
-from dashboard.parts.names import holder_view
+from dashboard.parts.names import holder_view, lease_url
 from leases.actions.audit import DONE
 from leases.actions.write_lease import DryRun
 from leases.domain.edit import NewLease

@@ -30,8 +30,8 @@ from dashboard.parts.cluster_write_access import WriteAccess, may_write
 from dashboard.parts.formatting import age, counted, listed
 from dashboard.parts.lease_controls import says
 from dashboard.parts.lease_filter import LeaseFilter, find
-from dashboard.parts.lease_row import lease_url, row_view
-from dashboard.parts.names import told_apart
+from dashboard.parts.lease_row import row_view
+from dashboard.parts.names import lease_url, told_apart
 from dashboard.watched_cluster import NodeBook, WatchedCluster
 from leases.actions import deletion_runs
 from leases.actions.delete_many import ChosenLease, chosen, digest

@@ -12,7 +12,6 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponseBase, QueryDict
 from django.shortcuts import redirect
 from django.template.loader import render_to_string
-from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from dashboard import clock
@@ -50,6 +49,7 @@ from dashboard.parts.fleet_row import (
 )  # fmt: skip
 from dashboard.parts.formatting import counted, thousands, when
 from dashboard.parts.key_figures import Kpi, by_phase, counted_kpis, lately_kpis, unread
+from dashboard.parts.names import cluster_path
 from dashboard.parts.page_links import all_clusters_url
 from dashboard.parts.saved_view import page_url, problem_of, start_of
 from leases.domain.phase import Phase
@@ -88,7 +88,7 @@ def strip_view(row: FleetRow) -> StripView:
     phases = counted_kpis(name, row.counts, row.excused)
     changes, unheld = map(_figure, lately_kpis(name, row.day))
     unheld = StripFigure(unheld.text, f"{unheld.label}; {unheld.title}", unheld.url, css="long")
-    number, url = len(row.going_on), f"{reverse('incidents', args=[name])}?going_on=true"
+    number, url = len(row.going_on), f"{cluster_path('incidents', name)}?going_on=true"
     found = thousands(number if row.known or number else None)
     incidents = StripFigure(found, "Incidents", url, "", "bad is-expired" if number else "")
     return StripView(

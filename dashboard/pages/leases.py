@@ -37,15 +37,8 @@ from dashboard.parts.formatting import shortened, thousands, when
 from dashboard.parts.key_figures import unwatched_by_hour
 from dashboard.parts.lease_controls import LeaseLinks, as_far_as, board
 from dashboard.parts.lease_item import item_as_of, lease_item
-from dashboard.parts.lease_row import (
-    ABANDONED,
-    FREE,
-    MAY_BE_VACANT,
-    lease_url,
-    row_view,
-    time_since,
-)
-from dashboard.parts.names import holder_view, is_held_by, shown_name
+from dashboard.parts.lease_row import ABANDONED, FREE, MAY_BE_VACANT, row_view, time_since
+from dashboard.parts.names import holder_view, is_held_by, lease_url, shown_name
 from leases.domain.figures import EXCUSED_SEVERITY, PAST_SEVERITY
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName

@@ -26,6 +26,7 @@ from dashboard.parts.attention import Attention, abandoned_line, attention, rece
 from dashboard.parts.change_sentence import change_line, recent_changes
 from dashboard.parts.key_figures import Calm, Kpi, calm, day_of, kpis, with_elections
 from dashboard.parts.lease_row import RowView, row_view
+from dashboard.parts.names import cluster_path
 from dashboard.parts.node_summary import orphans_of
 from leases.domain.figures import TROUBLE, severity
 from leases.domain.kind import Kind
@@ -200,7 +201,7 @@ def same_page(cluster: str, store: Store, address: str) -> str:
     try:
         found = resolve(path)
     except Resolver404:
-        return reverse("overview", args=[cluster])
+        return cluster_path("overview", cluster)
     for name in DROPPED:
         kept.pop(name, None)
     if kept.get("namespace") not in store.namespaces():

@@ -35,8 +35,7 @@ from dashboard.lists.url_parameters import (
 from dashboard.parts.formatting import age, counted, when
 from dashboard.parts.key_figures import Measure, lease_measures
 from dashboard.parts.lease_filter import PAGE_SIZE
-from dashboard.parts.lease_row import lease_url
-from dashboard.parts.names import ShownName, shown_name
+from dashboard.parts.names import ShownName, lease_url, shown_name
 from leases.actions.overrides import set_objective
 from leases.domain.figures import (
     DAY,

@@ -28,6 +28,7 @@ from dashboard.lists.url_parameters import (
     typed,
 )
 from dashboard.parts.formatting import counted, listed, when
+from dashboard.parts.names import cluster_path
 from dashboard.watched_cluster import WatchedCluster
 from leases.domain.watched_times import ConnectionState
 from leases.tracking.store import Store
@@ -141,7 +142,7 @@ class NotLive(msgspec.Struct, frozen=True):
 
 def not_live(clusters: Iterable[WatchedCluster], now: datetime) -> list[NotLive]:
     return [
-        NotLive(one.name, reverse("overview", args=[one.name]), _known_until(one, now))
+        NotLive(one.name, cluster_path("overview", one.name), _known_until(one, now))
         for one in clusters
         if one.store.connection.shown(now).state is not ConnectionState.LIVE
     ]

@@ -24,7 +24,8 @@ from dashboard.parts.formatting import (
 )
 from dashboard.parts.incident_line import care_words, incident_line, said_cause
 from dashboard.parts.key_figures import of_kind
-from dashboard.parts.lease_row import lease_url, short_name, since_when
+from dashboard.parts.lease_row import short_name, since_when
+from dashboard.parts.names import cluster_path, lease_url
 from leases.domain.change import Change
 from leases.domain.figures import FLAPPING_SEVERITY, SEVERITY, needs_attention
 from leases.domain.flapping import RULES, Flapping
@@ -114,7 +115,7 @@ def _many_flapping(
     return Attention(
         namespace=spaces.pop() if len(spaces) == 1 else "",
         label=listed([short_name(lease) for lease, _ in found]),
-        url=f"{reverse('leases', args=[cluster])}?{query}",
+        url=f"{cluster_path('leases', cluster)}?{query}",
         why=(Part(f"{of_kind(len(found), kind)}: {often}."),),
         amount=counted(sum(how.changes for _, how in found), "change"),
         moment=f"since {when(min(how.since for _, how in found), now)}",
@@ -375,7 +376,7 @@ def _many(cluster: str, phase: Phase, kind: Kind, found: list[Tracked], now: dat
         icon=f"st-{phase.value}",
         namespace=spaces.pop() if len(spaces) == 1 else "",
         label=listed(names),
-        url=f"{reverse('leases', args=[cluster])}?{query}",
+        url=f"{cluster_path('leases', cluster)}?{query}",
         word=f"{phase.value.capitalize()}.",
         why=(Part(f"{of_kind(len(found), kind)} {'stopped' if stopped else verb}."),),
         **_counting(elapsed(first, now)),
@@ -400,7 +401,7 @@ def _missed(cluster: str, found: Sequence[Change], now: datetime) -> Attention:
     return _about(
         cluster,
         list(dict.fromkeys(ObjectName(one.namespace, one.name) for one in found)),
-        f"{reverse('history', args=[cluster])}?inferred=true",
+        f"{cluster_path('history', cluster)}?inferred=true",
         rank=9.0,
         phase="deleted",
         icon="i-blind",
@@ -417,7 +418,7 @@ def _refused(cluster: str, found: Sequence[RefusedValue], now: datetime) -> Atte
     return _about(
         cluster,
         list(dict.fromkeys(ObjectName(one.namespace, one.name) for one in found if one.name)),
-        reverse("history", args=[cluster]),
+        cluster_path("history", cluster),
         rank=7.0,
         phase="deleted",
         icon="i-blind",
@@ -437,7 +438,7 @@ def _skipped(cluster: str, found: Sequence[Tracked], now: datetime) -> Attention
     return _about(
         cluster,
         [lease.key for lease in found],
-        f"{reverse('leases', args=[cluster])}?phase=untimed",
+        f"{cluster_path('leases', cluster)}?phase=untimed",
         rank=3.0,
         phase="unknown",
         icon="st-unknown",
@@ -452,7 +453,7 @@ def _nameless(cluster: str, at: datetime, now: datetime) -> Attention:
     return _about(
         cluster,
         [],
-        reverse("leases", args=[cluster]),
+        cluster_path("leases", cluster),
         rank=3.5,
         phase="unknown",
         icon="st-unknown",
@@ -472,7 +473,7 @@ def _orphans(cluster: str, found: Sequence[Tracked], now: datetime) -> Attention
         icon="i-unplug",
         namespace=found[0].key.namespace,
         label=listed([short_name(lease) for lease in found]),
-        url=f"{reverse('nodes', args=[cluster])}#orphans",
+        url=f"{cluster_path('nodes', cluster)}#orphans",
         word="Orphaned.",
         why=(Part(f"{of_kind(len(found), Kind.HEARTBEAT)} of Nodes that are not there."),),
         amount=counted(len(found), "Lease"),
@@ -495,7 +496,7 @@ def abandoned_line(
         icon="st-vacant",
         namespace="",
         label=f"{counted(len(found), 'Lease')} abandoned",
-        url=f"{reverse('leases', args=[cluster])}?abandoned=true",
+        url=f"{cluster_path('leases', cluster)}?abandoned=true",
         word="",
         why=(Part(f"Vacant for more than {span_of(threshold)}, or never renewed: {names}."),),
         **_counting(elapsed(first, now)),

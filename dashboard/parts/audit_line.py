@@ -11,7 +11,7 @@ from django.urls import NoReverseMatch, reverse
 from dashboard import clock
 from dashboard.access.security_log import full_address
 from dashboard.parts.formatting import shortened
-from dashboard.parts.lease_row import lease_url
+from dashboard.parts.names import lease_url
 from dashboard.watched_cluster import WatchedCluster
 from leases.actions import audit
 from leases.actions.audit import Intent

@@ -16,8 +16,7 @@ from dashboard.lists.url_parameters import write_moment
 from dashboard.parts.audit_line import AuditLine, audit_line
 from dashboard.parts.formatting import age, counted, gap_length, listed, shortened, when
 from dashboard.parts.incident_line import ChangeCause, change_cause, visible, written_by_hand
-from dashboard.parts.lease_row import lease_url
-from dashboard.parts.names import HolderView, ShownName, beside, holder_view, shown_name
+from dashboard.parts.names import HolderView, ShownName, beside, holder_view, lease_url, shown_name
 from leases.domain.cause.clue import FORM_WRITER, is_human_writer
 from leases.domain.change import Change, ChangeType, UnreadableChange, identity
 from leases.domain.figures import LONG_GAP_SECONDS

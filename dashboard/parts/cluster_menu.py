@@ -11,9 +11,9 @@ from html import escape
 from urllib.parse import quote
 
 from django.template.loader import render_to_string
-from django.urls import reverse
 from django.utils.safestring import SafeString, mark_safe
 
+from dashboard.parts.names import cluster_path
 from dashboard.watched_cluster import WatchedCluster
 from leases.domain.watched_times import Connection, ConnectionState
 from leases.tracking.store import Store
@@ -36,7 +36,7 @@ def cluster_links(
 
 @lru_cache(maxsize=4096)
 def _address(cluster: str) -> str:
-    return reverse("switch_cluster", args=[cluster])
+    return cluster_path("switch_cluster", cluster)
 
 
 def menu_state(store: Store, now: datetime) -> SafeString:

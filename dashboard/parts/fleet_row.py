@@ -5,12 +5,12 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 import msgspec
-from django.urls import reverse
 
 from dashboard.feed import ClusterFeed
 from dashboard.parts.formatting import counted, utc, when
 from dashboard.parts.incident_line import css_of, incident_line, said_cause
 from dashboard.parts.key_figures import Counts, Day, by_phase, day_of, unexcused
+from dashboard.parts.names import cluster_path
 from leases.domain.incident import Incident
 from leases.domain.kind import Kind
 from leases.domain.phase import Phase
@@ -198,7 +198,7 @@ def cell_view(row: FleetRow) -> CellView:
     name = row.cluster
     return CellView(
         name=name,
-        url=reverse("overview", args=[name]),
+        url=cluster_path("overview", name),
         rank=RANKS[row.trouble],
         live=row.live,
         **_worst(row),
@@ -249,7 +249,7 @@ def _worst_of_leases(row: FleetRow) -> dict[str, str]:
         worst = next(iter(row.troubled))
         return {
             "sentence": f"{words}; {_planned(row.planned)}.",
-            "sentence_url": f"{reverse('leases', args=[row.cluster])}?sort=state",
+            "sentence_url": f"{cluster_path('leases', row.cluster)}?sort=state",
             "css": {FLAPPING: "late", "not understood": "unknown"}.get(worst, worst),
             "short": words,
         }

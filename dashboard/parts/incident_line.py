@@ -13,6 +13,7 @@ from dashboard.charts.time_axis import Band, Scale, incident_bands
 from dashboard.lists.url_parameters import write_moment
 from dashboard.parts import cause_words
 from dashboard.parts.formatting import age, capitalized, counted, elapsed, listed, shortened, when
+from dashboard.parts.names import cluster_path
 from leases.domain.cause import going_on
 from leases.domain.cause.clue import FORM_WRITER, is_human_writer
 from leases.domain.change import Change
@@ -316,7 +317,7 @@ def incidents_url(cluster: str, since: datetime, until: datetime, *, planned: bo
     ends = {"from": since.replace(microsecond=0), "to": until.replace(microsecond=0) + second}
     given = {name: write_moment(moment) for name, moment in ends.items()}
     query = urlencode(given | ({"show": "all"} if planned else {}))
-    return f"{reverse('incidents', args=[cluster])}?{query}"
+    return f"{cluster_path('incidents', cluster)}?{query}"
 
 
 def bands_of(

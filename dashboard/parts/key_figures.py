@@ -11,13 +11,13 @@ from datetime import datetime
 from urllib.parse import urlencode
 
 import msgspec
-from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from dashboard.charts.bars import unwatched_hours
 from dashboard.feed import ClusterFeed
 from dashboard.parts.formatting import age, counted, percent, thousands
+from dashboard.parts.names import cluster_path
 from leases.domain.change import HOLDER_CHANGES
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
@@ -196,7 +196,7 @@ def counted_kpis(cluster: str, counts: Counts, excused: Sequence[Tracked] = ()) 
     """All Leases and each phase; the phases add up to all."""
     total = sum(sum(phases.values()) for phases in counts.values())
     elections = sum(counts.get(Kind.ELECTION, {}).values())
-    leases = reverse("leases", args=[cluster])
+    leases = cluster_path("leases", cluster)
     first = Kpi(
         label="Leases",
         value=((thousands(total), ""),),
@@ -222,7 +222,7 @@ def kpis(
 
 def lately_kpis(cluster: str, day: Day) -> tuple[Kpi, Kpi]:
     """Changes of holder and time without one, of elections in the last 24 h."""
-    history = reverse("history", args=[cluster])
+    history = cluster_path("history", cluster)
     holder_changes = "&".join(f"change={change.value}" for change in HOLDER_CHANGES)
     start, end = day.watched.start, day.watched.until
     blank = day.watched.never and not (day.changes or day.gap_seconds)

@@ -7,18 +7,23 @@ from datetime import datetime
 from typing import Any
 
 import msgspec
-from django.urls import reverse
 from msgspec.structs import replace
 
 from dashboard.board import running_board
 from dashboard.charts.bars import Sparkline, sparkline
 from dashboard.parts.flapping import FlapView, flap_view
 from dashboard.parts.formatting import Elapsed, age, elapsed, rough, seconds, thousands, when
-from dashboard.parts.names import HolderView, ShownName, cut_name, holder_view, shown_name
+from dashboard.parts.names import (
+    HolderView,
+    ShownName,
+    cut_name,
+    holder_view,
+    lease_url,
+    shown_name,
+)
 from leases.domain.figures import FLAPPING_SEVERITY, TROUBLE, Held, Span, severity
 from leases.domain.flapping import Flapping
 from leases.domain.kind import Kind
-from leases.domain.lease import ObjectName
 from leases.domain.phase import Clause, Explanation, Phase, late_after
 from leases.history.activity import WatchedLately
 from leases.tracking.tracked_lease import Tracked
@@ -213,10 +218,6 @@ class RowView(msgspec.Struct, frozen=True, kw_only=True):
     skipped: str = ""
     flap: FlapView | None = None
     excuse: str = ""
-
-
-def lease_url(cluster: str, key: ObjectName) -> str:
-    return reverse("lease", args=[cluster, key.namespace, key.name])
 
 
 def row_view(

@@ -1,4 +1,4 @@
-"""How names are drawn: a holder, a Lease in pieces, a holder in a URL."""
+"""How names are drawn: a holder, a Lease in pieces; and in URLs."""
 
 import hashlib
 import re
@@ -6,8 +6,11 @@ import zlib
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable
 from functools import lru_cache
+from urllib.parse import quote
 
 import msgspec
+from django.urls import reverse
+from django.utils.http import RFC3986_SUBDELIMS
 from msgspec.structs import replace
 
 from dashboard.board import running_store
@@ -30,6 +33,19 @@ _END = 6  # letters that stay at the end of a name without a tail, such as a UUI
 # Longer holders (an API server accepts a megabyte) are cut, not split, and not cached.
 MAX_IDENTITY = 512
 MAX_SHOWN = 160
+_SAFE_IN_PATHS = f"{RFC3986_SUBDELIMS}~:@"
+
+
+@lru_cache(maxsize=4096)
+def cluster_path(page: str, cluster: str) -> str:
+    """Return the path of a page of a cluster. Django looks for it through all patterns."""
+    return reverse(page, args=[cluster])
+
+
+def lease_url(cluster: str, key: ObjectName) -> str:
+    """Return the path of a Lease's page. Names of Kubernetes need no escapes; others get them."""
+    names = f"{quote(key.namespace, safe=_SAFE_IN_PATHS)}/{quote(key.name, safe=_SAFE_IN_PATHS)}"
+    return f"{cluster_path('leases', cluster)}{names}/"
 
 
 class HolderView(msgspec.Struct, frozen=True):

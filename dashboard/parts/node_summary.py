@@ -10,8 +10,8 @@ import msgspec
 from dashboard.feed import ClusterFeed
 from dashboard.parts.formatting import counted, when
 from dashboard.parts.key_figures import Calm, calm, watched_day
-from dashboard.parts.lease_row import Freshness, domain_of, freshness, lease_url
-from dashboard.parts.names import ShownName, shown_name
+from dashboard.parts.lease_row import Freshness, domain_of, freshness
+from dashboard.parts.names import ShownName, lease_url, shown_name
 from dashboard.watched_cluster import Grouping
 from leases.domain.change import ChangeType
 from leases.domain.figures import SEVERITY

@@ -21,8 +21,7 @@ from dashboard.lists.url_parameters import (
     write_moment,
 )
 from dashboard.parts.holdings import host_of
-from dashboard.parts.lease_row import lease_url
-from dashboard.parts.names import holder_in_path, holder_parameter
+from dashboard.parts.names import cluster_path, holder_in_path, holder_parameter, lease_url
 from dashboard.parts.time_range import RANGES, TimeRange
 from leases.domain.change import ChangeType
 from leases.domain.incident import Cause
@@ -116,7 +115,7 @@ def ranking_url(cluster: str, time: ShownTime, kinds: Iterable[Kind] = ()) -> st
         time = ShownTime(since=time.at - RANGES[time.range], until=time.at)
     query = time.of_timeline() | {"at": "", "kind": [kind.value for kind in kinds]}
     pairs = {name: value for name, value in query.items() if value}
-    return f"{reverse('stretch', args=[cluster])}?{urlencode(pairs, doseq=True)}"
+    return f"{cluster_path('stretch', cluster)}?{urlencode(pairs, doseq=True)}"
 
 
 def holder_url(

@@ -6,11 +6,13 @@ from datetime import UTC, datetime
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from django.urls import reverse
 
-from dashboard.parts.names import MAX_IDENTITY, holder_view
+from dashboard.parts.names import MAX_IDENTITY, holder_view, lease_url
 from dashboard.parts.page_links import LAST_HOUR, ShownTime, history_url, holder_url, timeline_url
 from dashboard.templatetags.board import holder_link
 from leases.domain.kind import Kind
+from leases.domain.lease import ObjectName
 from tests.support.board import KEY
 
 SINCE, UNTIL = (datetime(2026, 11, 20, hour, tzinfo=UTC) for hour in (3, 4))
@@ -83,3 +85,9 @@ def test_a_holder_that_is_not_shown_whole_is_no_link(identity):
 def test_nobody_is_no_link():
     assert holder_link("a", None) == ""
     assert holder_link("a", holder_view("cp-1")) == "/c/a/holders/cp-1/"
+
+
+@pytest.mark.parametrize("name", ["node-1", "a.b-c", "Ünder%41 score", "a:b~c@d+e", "?x#y"])
+def test_a_link_to_a_lease_is_what_its_page_is_found_by(name: str) -> None:
+    expected = reverse("lease", args=["c", "kube-node-lease", name])
+    assert lease_url("c", ObjectName("kube-node-lease", name)) == expected

@@ -15,7 +15,8 @@ from dashboard.access.roles import READ_TRAIL
 from dashboard.forms.what_happens import short
 from dashboard.parts.change_sentence import ChangeLine, change_line, changes_of
 from dashboard.parts.formatting import age, fine_clock, shortened
-from dashboard.parts.lease_row import lease_url, row_view
+from dashboard.parts.lease_row import row_view
+from dashboard.parts.names import lease_url
 from dashboard.watched_cluster import WatchedCluster
 from leases.domain.change import Change, ChangeType
 from leases.domain.edit import MISSING, Delete, FieldEdit, HandOver, Release, YamlEdit, at_path

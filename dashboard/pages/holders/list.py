@@ -35,7 +35,8 @@ from dashboard.parts.formatting import (
 )
 from dashboard.parts.key_figures import Kpi, unread
 from dashboard.parts.lease_controls import KIND_LABELS
-from dashboard.parts.lease_row import held_view, lease_url
+from dashboard.parts.lease_row import held_view
+from dashboard.parts.names import lease_url
 from dashboard.parts.page_links import holder_page
 from dashboard.parts.time_range import RANGES, range_label
 from leases.domain.figures import Span, held

@@ -25,8 +25,7 @@ from dashboard.parts.formatting import (
 )
 from dashboard.parts.incident_line import visible, worst_gap
 from dashboard.parts.lane_labels import lane_marks, shape_views
-from dashboard.parts.lease_row import lease_url
-from dashboard.parts.names import HolderView, ShownName, beside, holder_view, shown_name
+from dashboard.parts.names import HolderView, ShownName, beside, holder_view, lease_url, shown_name
 from dashboard.parts.page_links import ShownTime, holder_url, lease_url_at
 from dashboard.parts.time_range import SHORTEST
 from leases.domain.change import COUNTED_ONCE, Change, ChangeType

@@ -18,8 +18,7 @@ from dashboard.lists.url_parameters import ListFilter
 from dashboard.parts.answer_cache import AnswerCache
 from dashboard.parts.formatting import MINUTE, age, counted, seconds, when
 from dashboard.parts.key_figures import Calm
-from dashboard.parts.lease_row import lease_url
-from dashboard.parts.names import HolderView, ShownName, holder_view, shown_name
+from dashboard.parts.names import HolderView, ShownName, holder_view, lease_url, shown_name
 from dashboard.watched_cluster import WatchedCluster
 from leases.domain.cause.clue import LateRenewal
 from leases.domain.kind import Kind

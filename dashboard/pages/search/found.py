@@ -15,8 +15,8 @@ from dashboard.parts.cause_words import CAUSE_ICONS, CAUSE_WORDS
 from dashboard.parts.formatting import capitalized, shortened, utc, when
 from dashboard.parts.holdings import heartbeat_of, host_of
 from dashboard.parts.incident_line import MAX_SENTENCE, incident_url, visible
-from dashboard.parts.lease_row import UNKNOWN, lease_url, state_of
-from dashboard.parts.names import holder_view, shown_holder
+from dashboard.parts.lease_row import UNKNOWN, state_of
+from dashboard.parts.names import holder_view, lease_url, shown_holder
 from dashboard.parts.page_links import holder_page
 from dashboard.watched_cluster import WatchedCluster
 from leases.domain.change import ChangeType
