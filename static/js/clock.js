@@ -61,9 +61,14 @@ export function freeze(at) {
 
 const leapt = () => Math.abs(now() - ticked) > LEAP;
 
-/** Paint these as of one moment. Until the clock is trusted again, it is that of what stands around them. */
+/**
+ * Paint these as of one moment. Until the clock is trusted again, it is that of what stands around them. A clock that
+ * was a little fast, as late messages say on a busy machine, is waited for: no age gets shorter.
+ */
 function paint(some) {
-  if (frozenAt !== null || !(distrusted || leapt())) painted = shownNow();
+  const back = painted - shownNow();
+  const waits = distrusted || leapt() || (back > 0 && back < LEAP);
+  if (frozenAt !== null || !waits) painted = shownNow();
   for (const el of some) paintAt(el, painted);
 }
 
