@@ -5,7 +5,15 @@ import contextlib
 import select
 import socket
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Container, Iterator, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Container,
+    Iterator,
+    Sequence,
+)
 from time import thread_time
 from weakref import WeakKeyDictionary
 
@@ -59,13 +67,16 @@ class Slices:
 _turns: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
 
 
-def turn() -> asyncio.Lock:
-    """Return the lock of the running loop under which one watch does a piece of work.
+@contextlib.asynccontextmanager
+async def turn() -> AsyncIterator[None]:
+    """Do a piece of work of one cluster alone, then let the loop turn.
 
     Without it a hundred clusters that are listed in the same second would each do a piece before
     the loop looks again whether a page or a probe was asked for.
     """
-    return _turns.setdefault(asyncio.get_running_loop(), asyncio.Lock())
+    async with _turns.setdefault(asyncio.get_running_loop(), asyncio.Lock()):
+        yield
+        await asyncio.sleep(0)
 
 
 # A connection that was cut silently (NAT, power) fails after 10 + 3 x 5 s.

@@ -342,8 +342,6 @@ class _Reflection:
                         yield msgspec.structs.replace(page, reason=self._reason, age=age)
                         return
                     yield msgspec.structs.replace(page, age=age)
-                    # The next page may be here already: let other tasks run.
-                    await asyncio.sleep(0)
 
     async def _past(self, until: str) -> AsyncGenerator[ReflectorEvent, None]:
         """Yield the events up to a list that the cluster still has."""
