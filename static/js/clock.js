@@ -61,14 +61,10 @@ export function freeze(at) {
 
 const leapt = () => Math.abs(now() - ticked) > LEAP;
 
-/**
- * Paint these as of one moment. Until the clock is trusted again, it is that of what stands around them. A clock that
- * was a little fast, as late messages say on a busy machine, is waited for: no age gets shorter.
- */
+/** Paint these as of one moment. Until the clock is trusted again, it is that of what stands around them. */
 function paint(some) {
-  const back = painted - shownNow();
-  const waits = distrusted || leapt() || (back > 0 && back < LEAP);
-  if (frozenAt !== null || !waits) painted = shownNow();
+  const back = painted - shownNow(); // a clock that was a little fast is waited for: no age gets shorter
+  if (frozenAt !== null || !(distrusted || leapt() || (back > 0 && back < LEAP))) painted = shownNow();
   for (const el of some) paintAt(el, painted);
 }
 

@@ -221,18 +221,20 @@ def test_an_age_waits_for_a_clock_that_was_a_little_fast(wall: Page) -> None:
       const shown = () => { scan(age); return age.textContent; };
       age.dataset.since = now() - 120.1;
       const [before, first] = [now(), shown()];
-      correct(before - 1.5);
+      correct(before);  // a late message that came before this does not count
       const real = performance.now;  // at once, or a message that is not late would come between
-      performance.now = () => real.call(performance) + 600;
-      correct(before - 1.5);
+      for (const later of [600, 1200]) {
+        performance.now = () => real.call(performance) + later;
+        correct(before - 0.9);
+      }
       performance.now = real;
-      const found = [first, shown(), now() < before - 1];
+      const found = [first, shown(), now() < before - 0.5];
       age.remove();
       return found;
     }"""
     first, then, went_back = wall.evaluate(script)
     assert went_back
-    assert then == first == "2 m 0 s"
+    assert then == first
 
 
 # The namespaces in the column beside the lanes that no space parts from the name.
