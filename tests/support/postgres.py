@@ -117,7 +117,7 @@ def passes_on(server: Postgres, *arguments: str) -> None:
         env={**os.environ, "TEST_DATABASE_URL": server.database()},
         capture_output=True,
         text=True,
-        timeout=900,
+        timeout=1800,
         check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
