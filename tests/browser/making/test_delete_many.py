@@ -11,7 +11,7 @@ from tests.browser.making.conftest import Open
 from tests.support.api_client import LeaseApi, leases
 from tests.support.processes import wait_for
 
-SLOW = 3000  # so many that a person can stop their deletion
+SLOW = 1500  # so many that a person can stop their deletion
 
 
 def listed(api: LeaseApi, start: str) -> set[str]:
