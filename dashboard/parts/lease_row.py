@@ -327,7 +327,9 @@ def wall_tile(
     skipped = tracked.lasting.not_understood is not None
     lasts: Elapsed | HeldView | None = None
     if bad or skipped:
-        lasts = elapsed(tracked.phase_since, now)
+        # One that ran out has no holder since then, not since its holder was taken out.
+        since = tracked.gap_since if tracked.phase is Phase.VACANT else None
+        lasts = elapsed(since or tracked.phase_since, now)
     elif tracked.held_since:
         lasts = held_view(cluster, tracked, now, watched)
     return {

@@ -6,9 +6,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from dashboard.parts.lease_row import time_since
+from dashboard.parts.lease_row import time_since, wall_tile
+from leases.domain.phase import Phase
 from leases.domain.watched_times import Connection, ConnectionState
 from leases.history.activity import WatchedLately
+from tests.support.pauses import Cluster, watching
+from tests.support.values.leases import after
 
 NOW = datetime(2026, 11, 25, 0, 20, tzinfo=UTC)
 
@@ -40,3 +43,17 @@ def test_a_term_says_how_much_of_it_was_expired_before_our_eyes_and_how_much_nob
     assert view.length == "9 m 0 s"
     said = "3 m 0 s of it not watched, at most 3 m 0 s of it expired"
     assert view.note == f"since 00:05:00, {said}"
+
+
+async def test_a_wall_counts_from_when_it_ran_out_also_after_its_holder_was_taken_out() -> None:
+    cluster = Cluster()
+    holder = cluster.holders[0]
+    holder.silent = 1000.0
+    board = watching(cluster, 60)
+    ran_out = board.of(0).phase_since
+    assert (board.of(0).phase, ran_out < after(50)) == (Phase.EXPIRED, True)
+    holder.identity, holder.version = "", cluster.version + 1
+    board.arrive([holder.lease()])
+    assert board.of(0).phase is Phase.VACANT
+    assert wall_tile("c", board.of(0), after(61))["lasts"].since == ran_out.timestamp()
+    board.stop()
