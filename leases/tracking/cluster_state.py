@@ -6,11 +6,8 @@ stays: it is by its writer's clock.
 The store calls it once it has checked the resourceVersion. Changes are collected in a Step.
 """
 
-import logging
-from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from sys import intern
 
 import msgspec
 
@@ -42,7 +39,7 @@ from leases.tracking.observation import (
 from leases.tracking.renewals import LateRenewals, Silences
 from leases.tracking.skipped_writes import Skipping, failed_on
 from leases.tracking.store_step import Step
-from leases.tracking.tracked_lease import NotUnderstood, Tracked, compact, once_renewed
+from leases.tracking.tracked_lease import NotUnderstood, Tracked
 from leases.wire.watch_decoding import Applied, Listed, ListPage, managers_of_event
 
 
@@ -112,34 +109,6 @@ def _not_understood(state: NotUnderstood | None, by: timedelta) -> NotUnderstood
 def moved_connection(stood: Connection, by: timedelta) -> Connection:
     since, heard_at = moved(stood.since, by), moved(stood.heard_at, by)
     return _replace(stood, since=since, heard_at=heard_at, behind_seconds=None)
-
-
-logger = logging.getLogger(__name__)
-
-
-_decode = msgspec.json.Decoder(Tracked).decode
-
-
-def read_remembered(records: Iterable[bytes]) -> list[Tracked]:
-    """Return the states that can be read. Any other Lease counts as new."""
-    states, unreadable = [], 0
-    for record in records:
-        try:
-            states.append(_shared(_decode(record)))
-        except msgspec.DecodeError:
-            unreadable += 1
-    if unreadable:
-        logger.warning("%d stored Leases cannot be read and count as new", unreadable)
-    return states
-
-
-def _shared(known: Tracked) -> Tracked:
-    """Share texts, as for a Lease from the wire."""
-    lasting = known.lasting
-    lease = compact(lasting.lease)
-    reason = intern(lasting.kind_reason)
-    lasting = _replace(lasting, key=lease.key, lease=lease, kind_reason=reason)
-    return _replace(known, lasting=once_renewed(lasting) if known.version else lasting)
 
 
 class Death(msgspec.Struct, frozen=True, gc=False):

@@ -5,6 +5,7 @@ The decoder makes a new string for every text; a heartbeat contains its own name
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable
 from datetime import datetime
 from sys import intern
@@ -270,6 +271,40 @@ def _lasting(before: Lasting, changes: dict[str, Any]) -> Lasting:
     if type(before) is Lasting or not changes.keys() & _UNUSUAL.keys():
         return _replace(before, **changes)
     return Lasting(**{name: getattr(before, name) for name in _USUAL} | changes)
+
+
+logger = logging.getLogger(__name__)
+_decode = msgspec.json.Decoder(Tracked).decode
+
+
+def read_remembered(records: Iterable[bytes]) -> list[Tracked]:
+    """Return the states that can be read. Any other Lease counts as new."""
+    states, unreadable = [], 0
+    for record in records:
+        try:
+            states.append(_shared(_decode(record)))
+        except msgspec.DecodeError:
+            unreadable += 1
+    if unreadable:
+        logger.warning("%d stored Leases cannot be read and count as new", unreadable)
+    return states
+
+
+def _shared(known: Tracked) -> Tracked:
+    """Share texts and moments, as for a Lease from the wire: the decoder makes each anew."""
+    lasting = known.lasting
+    lease = compact(lasting.lease)
+    created, held = lease.metadata.creation_timestamp, lasting.held_since
+    since = created if created == lasting.phase_since else lasting.phase_since
+    lasting = _replace(
+        lasting,
+        key=lease.key,
+        lease=lease,
+        kind_reason=intern(lasting.kind_reason),
+        phase_since=since,
+        held_since=since if since == held else held,
+    )
+    return _replace(known, lasting=once_renewed(lasting) if known.version else lasting)
 
 
 class Skipped(msgspec.Struct, frozen=True):

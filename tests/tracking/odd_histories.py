@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from leases.domain.change import Change
 from leases.domain.lease import Lease
-from leases.tracking.cluster_state import read_remembered
 from leases.tracking.store import Store
-from leases.tracking.tracked_lease import Update
+from leases.tracking.tracked_lease import Update, read_remembered
 from leases.wire.watch_decoding import Applied, Deleted, Listed, Renewed, WatchEvent
 from tests.support.values.leases import lease
 

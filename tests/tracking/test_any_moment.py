@@ -14,9 +14,8 @@ from dashboard.parts.lease_head import lease_view
 from dashboard.parts.lease_row import row_view
 from leases.domain.change import identity
 from leases.domain.terms import fold
-from leases.tracking.cluster_state import read_remembered
 from leases.tracking.renewals import RenewalLog
-from leases.tracking.tracked_lease import Tracked
+from leases.tracking.tracked_lease import Tracked, read_remembered
 from tests.tracking.odd_histories import Follower, Step, odd_histories
 
 

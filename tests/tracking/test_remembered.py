@@ -7,8 +7,8 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from leases.tracking.cluster_state import read_remembered
 from leases.tracking.store import Store
+from leases.tracking.tracked_lease import read_remembered
 from leases.wire.watch_decoding import Applied, Listed
 from tests.support.values.leases import after, lease
 from tests.tracking.store.one_store import relisted, renewing
@@ -21,6 +21,16 @@ def test_a_record_that_cannot_be_read_costs_no_other(caplog: pytest.LogCaptureFi
     records = [b'{"lease": 1}', msgspec.json.encode(known), b"\xff"]
     assert read_remembered(records) == [known]
     assert "2 stored Leases cannot be read" in caplog.text
+
+
+def test_a_lease_takes_no_more_memory_after_a_start_than_before() -> None:
+    store = Store("c")
+    born = lease(version=1)
+    store.replace(Listed((born,), "1"), after(0))
+    (known,) = read_remembered([msgspec.json.encode(one) for one in store.snapshot()])
+    created = known.lasting.lease.metadata.creation_timestamp
+    assert known.lasting.phase_since is created
+    assert known.lasting.held_since is created
 
 
 def test_a_remembered_lease_is_not_said_to_have_expired_before_the_stop() -> None:

@@ -18,9 +18,8 @@ from leases.domain.kind import (
 )
 from leases.domain.lease import Lease, ObjectName
 from leases.domain.phase import Phase
-from leases.tracking.cluster_state import read_remembered
 from leases.tracking.store import Store
-from leases.tracking.tracked_lease import Tracked
+from leases.tracking.tracked_lease import Tracked, read_remembered
 from leases.wire.watch_decoding import Applied, Deleted, Listed
 from tests.support.values.leases import after, lease
 

@@ -32,11 +32,10 @@ from leases.kube.connect import connect
 from leases.kube.kube_objects import list_nodes
 from leases.kube.lease_client import LeaseClient
 from leases.kube.reflector import reflect
-from leases.tracking.cluster_state import read_remembered
 from leases.tracking.kind_overrides import NO_MARKS, Kinds, Marks
 from leases.tracking.shared_timer import SharedTimer
 from leases.tracking.store import Store
-from leases.tracking.tracked_lease import Update
+from leases.tracking.tracked_lease import Update, read_remembered
 from leases.tracking.tracker import Tracker
 from leases.wire.status import ApiError, Forbidden, NotFound
 from leases.wire.watch_decoding import Disconnected

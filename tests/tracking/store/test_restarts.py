@@ -10,9 +10,8 @@ import pytest
 from leases.domain.change import Change, identity
 from leases.domain.lease import Lease, ObjectName
 from leases.domain.phase import Phase
-from leases.tracking.cluster_state import read_remembered
 from leases.tracking.store import Store
-from leases.tracking.tracked_lease import Update
+from leases.tracking.tracked_lease import Update, read_remembered
 from leases.wire.watch_decoding import Applied, Deleted, Listed, Renewed
 from tests.support.values.leases import after, lease
 from tests.tracking.store.one_store import known, put, relisted, renewing, words
