@@ -12,7 +12,6 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.views.defaults import page_not_found
-from psycopg_pool import PoolTimeout
 
 from dashboard.access.api_tokens import is_program, problem
 from dashboard.access.guards import NoRole, NotText
@@ -85,7 +84,7 @@ def broken(request: HttpRequest) -> HttpResponse:
     title, text = OURS, LOOK
     if isinstance(error, AWAY) and reach.error:
         title, text = AWAY_TITLE, AWAY_TEXT
-    elif isinstance(error, Error) and isinstance(error.__cause__, PoolTimeout):
+    elif isinstance(error, Error) and _waited_in_vain(error):
         title = WAITED
         text = (
             "It gave no connection in time: it is busy, or cannot be reached. Reload the page in a "
@@ -99,6 +98,12 @@ def broken(request: HttpRequest) -> HttpResponse:
             "look whether what you did is there."
         )
     return _alone(request, title, text, status=503 if refused else 500)
+
+
+def _waited_in_vain(error: Error) -> bool:
+    # Not imported above: with SQLite nothing else needs it, and it takes 8 MiB.
+    pool = sys.modules.get("psycopg_pool")
+    return pool is not None and isinstance(error.__cause__, pool.PoolTimeout)
 
 
 def _is_signed_in(request: HttpRequest) -> bool:

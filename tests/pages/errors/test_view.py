@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from django.db import connection
+from django.db import OperationalError, connection
+from psycopg_pool import PoolTimeout
 
 from dashboard.pages import wall_links
 from tests.support.board import browser_of, member
@@ -74,3 +75,15 @@ def test_a_defect_of_ours_is_not_blamed_on_the_database(admin, monkeypatch):
     answer = admin.get("/wall-links/")
     assert answer.status_code == 500
     assert "Something broke on our side" in answer.content.decode()
+
+
+@pytest.mark.usefixtures("board")
+def test_a_database_whose_connections_are_all_in_use_is_asked_again_soon(admin, monkeypatch):
+    def waits(*_: object) -> None:
+        raise OperationalError("couldn't get a connection after 5.00 sec") from PoolTimeout()
+
+    monkeypatch.setattr(wall_links.WallLinks, "listed", waits)
+    admin.raise_request_exception = False
+    answer = admin.get("/wall-links/")
+    assert answer.status_code == 503
+    assert "It gave no connection in time" in answer.content.decode()

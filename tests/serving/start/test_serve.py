@@ -5,6 +5,8 @@ from __future__ import annotations
 import platform
 import socket
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -14,7 +16,16 @@ from django.core.management.base import CommandError
 
 from dashboard.management.refusing import pages_port
 from tests.support.board import member
-from tests.support.processes import Server, ended, free_port, get, manage, wait_for
+from tests.support.processes import (
+    ROOT,
+    Server,
+    ended,
+    environment,
+    free_port,
+    get,
+    manage,
+    wait_for,
+)
 from tests.support.signing_in import rows, signed_in
 
 
@@ -65,6 +76,21 @@ def test_all_threads_share_one_heap(tmp_path):
         wait_for(lambda: rows(browser, server, "embedded"), what="Leases on the page")
         assert len(list(Path(f"/proc/{server.process.pid}/task").iterdir())) > 5
         assert arenas_of_threads(server.process.pid) == 0
+
+
+PARTS = """
+import django, sys
+django.setup()
+import dashboard.serving.runtime, dashboard.urls
+print([name for name in ("psycopg", "psycopg_pool") if name in sys.modules])
+"""
+
+
+def test_what_only_postgresql_needs_takes_no_memory_with_sqlite(tmp_path):
+    settings = environment(tmp_path, DJANGO_SETTINGS_MODULE="dashboard.settings")
+    command = [sys.executable, "-c", PARTS]
+    printed = subprocess.check_output(command, cwd=ROOT, env=settings, text=True, timeout=60)
+    assert printed == "[]\n"
 
 
 @pytest.mark.parametrize(
