@@ -8,7 +8,7 @@ import urllib.error
 import urllib.parse
 
 from tests.support.api_client import LeaseApi
-from tests.support.processes import Server, ended, free_port, get, serving, wait_for
+from tests.support.processes import Server, ended, free_port, get, manage, serving, wait_for
 from tests.support.programs.lease_apis import context_file, history, lease_api
 from tests.support.signing_in import form_of, rows, signed_in
 
@@ -43,7 +43,8 @@ def test_each_cluster_shows_its_own_and_one_that_stops_is_stale_alone(tmp_path):
 
 def test_a_cluster_that_an_admin_adds_is_watched_now_and_after_a_restart(tmp_path):
     with lease_api(tmp_path / "b") as (_process, _url):
-        LeaseApi(tmp_path / "b" / "kubeconfig").create("only-in-b", holder="b-1")
+        other = LeaseApi(tmp_path / "b" / "kubeconfig")
+        other.create("only-in-b", holder="b-1")
         text = (tmp_path / "b" / "kubeconfig").read_text()
         with serving(tmp_path / "a", "--no-demo") as server:
             server.wait_synced()
@@ -57,6 +58,16 @@ def test_a_cluster_that_an_admin_adds_is_watched_now_and_after_a_restart(tmp_pat
             wait_for(lambda: shown(browser, server, "prod") == ["default/only-in-b"], what="prod")
         with ended(server.again()) as again:
             wait_for(lambda: shown(browser, again, "prod") == ["default/only-in-b"], what="prod")
+            answers = [get(f"{again.url}/metrics")[1]]
+            for path in ("clusters/", "clusters/?format=json", "security-log/", "c/prod/leases/"):
+                with browser.open(f"{again.url}/{path}", timeout=60) as answer:
+                    answers.append(answer.read().decode())
+            assert ["prod" in text for text in answers] == [True] * 5
+        answers += [again.text, manage(again.data, "export_history").stdout]
+        kept = {path: path.read_bytes() for path in again.data.rglob("*") if path.is_file()}
+        assert any(b"only-in-b" in content for content in kept.values())
+        assert [text for text in answers if other.token in text] == []
+        assert [path for path, content in kept.items() if other.token.encode() in content] == []
 
 
 def shown(browser, server: Server, cluster: str) -> list[str]:
