@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import Any, Self
 
@@ -22,7 +23,7 @@ from dashboard.parts.fleet_row import ROW, FleetRow, latest_row
 from leases.domain.watched_times import ConnectionState
 from leases.worker_threads import WorkerThreads
 
-TICK = 0.15  # seconds between two looks at what moved
+TICK, SOON = 0.15, 0.05  # seconds between two looks at what moved; the same once something did
 CLUSTERS_PER_SECOND = 4000  # at most: of very many clusters the looks are further apart
 SPACING, LONG_SPACING = 0.3, 1.0  # seconds between two drawings of one cluster
 MANY = 30  # clusters in which something happened: then they are drawn less often
@@ -57,6 +58,7 @@ class FleetHub:
         self._rows: dict[str, WallRow] = {}  # while a wall is open
         self._known: Known = {}
         self._told: set[str] = set()  # clusters in which something happened since they were drawn
+        self._news = asyncio.Event()  # something happened since the last look
         self._in_turn = InTurn()
 
     @property
@@ -74,6 +76,7 @@ class FleetHub:
     def notice(self, cluster: str, lost: bool) -> None:
         """Something happened there; `lost`: in part nobody says what."""
         self._told.add(cluster)
+        self._news.set()
         for page in self.pages:
             page.notice(cluster, lost=lost)
 
@@ -90,11 +93,15 @@ class FleetHub:
         """Draw what moves while a page is open."""
         while True:
             await self.awake.wait()
+            self._news.clear()
             await self.tick(clock.now())
             if not self.pages:
                 self.awake.clear()
                 self.drawn, self.walls, self._rows, self._known = {}, {}, {}, {}
-            await asyncio.sleep(max(TICK, len(self.feeds) / CLUSTERS_PER_SECOND))
+            await asyncio.sleep(max(SOON, len(self.feeds) / CLUSTERS_PER_SECOND))
+            with suppress(TimeoutError):
+                async with asyncio.timeout(TICK - SOON):
+                    await self._news.wait()
 
     async def tick(self, now: datetime) -> None:
         """Draw the clusters that are due, and wake the pages."""

@@ -339,6 +339,30 @@ async def test_a_cluster_that_is_cut_off_is_drawn_at_once(publisher, hub):
     assert frame["connection"]["state"] == "live", "the page itself is"
 
 
+async def drawn_next(page: FleetReader) -> set[str]:
+    """The clusters that this page is told to draw next, by a hub that runs."""
+    async with asyncio.timeout(30):
+        while not (regions := (page.frame(datetime.now(UTC)) or {}).get("regions")):
+            page.wake.clear()
+            await page.wake.wait()
+    return set(regions)
+
+
+async def test_what_happens_does_not_wait_for_the_next_look(publisher, hub, monkeypatch):
+    looks, real = [], hub.menu.look
+    monkeypatch.setattr(hub.menu, "look", lambda now: looks.append(now) or real(now))
+    monkeypatch.setattr(fleet, "TICK", 3600.0)
+    monkeypatch.setattr(fleet, "SOON", 0.0)
+    page, now = open_page(hub), held_now(publisher)
+    running = asyncio.create_task(hub.run())
+    assert await drawn_next(page) == STRIPS
+    lose_holder(publisher, "b", now + timedelta(seconds=1))
+    assert await drawn_next(page) == {"strip-b", "cell-b"}
+    await asyncio.sleep(0.1)
+    assert len(looks) == 2, "nothing happened since"
+    running.cancel()
+
+
 async def test_what_moved_is_drawn_once_for_all_pages_and_not_too_often(
     publisher, hub, monkeypatch
 ):
