@@ -138,6 +138,7 @@ FIELDS = ("cluster", "period", "from", "until", "namespace", "name", "objective"
 MISSED, MET, NO_DATA = "missed", "met", "no data"
 AT_RISK, ON_COURSE = "at risk", "on course"  # of a period that goes on
 AT_RISK_MEANS = "At risk: if the period ended now, too much of the watched time had no holder."
+SHORTEST = 0.1  # seconds: `age` says tenths
 SHAPES = {MISSED: "expired", AT_RISK: "late", MET: "held", ON_COURSE: "held", NO_DATA: "untimed"}
 
 
@@ -180,11 +181,14 @@ def held_percent(totals: Totals) -> str:
     return f"{min(99_999, int((1 - totals.lost_share) * 100_000)) / 1000:.3f} %"
 
 
-def budget_text(totals: Totals, objective: float, remaining: float = 0.0) -> str:
+def budget_text(totals: Totals, objective: float, remaining: float = 0.0) -> tuple[str, str]:
+    """What is left of the budget, and "over" if that is by how much it is exceeded."""
     if totals.watched_seconds <= 0:
-        return ""
+        return "", ""
     left = budget_left(totals, objective, remaining)
-    return age(left) if left >= 0 else f"{age(-left)} over"
+    if -SHORTEST < left < 0:
+        return "used up", ""
+    return age(abs(left)), "" if left >= 0 else "over"
 
 
 def remaining_seconds(period: Period, since: date, now: datetime) -> float:
@@ -224,7 +228,7 @@ def line(
         held=held_percent(totals),
         totals=totals,
         gap=age(totals.gap_seconds) if totals.gap_seconds > 0 else "",
-        budget=budget_text(totals, objective, remaining),
+        budget=" ".join(filter(None, budget_text(totals, objective, remaining))),
         over=state == MISSED,
         measures=lease_measures(one.key, since, one.until),
         unwatched=age(totals.unwatched_seconds) if totals.unwatched_seconds >= 1 else "",
@@ -453,12 +457,14 @@ def _sum(
 ) -> dict[str, Any]:
     totals = whole.totals
     state = state_of(totals, objective, remaining)
+    budget, over = budget_text(totals, objective, remaining)
     return {
         "held": held_percent(totals),
         "missed": state == MISSED,
         "state": state,
         "gap": age(totals.gap_seconds) if totals.gap_seconds > 0 else "none",
-        "budget": budget_text(totals, objective, remaining) or "no data",
+        "budget": budget or "no data",
+        "over": over,
         "totals": totals,
         "watched": age(totals.watched_seconds) if totals.watched_seconds > 0 else "",
         "unwatched": age(totals.unwatched_seconds) if totals.unwatched_seconds >= 1 else "",

@@ -9,6 +9,7 @@ import pytest
 
 from dashboard import clock
 from dashboard.charts.bars import day_bars
+from dashboard.pages.reliability import budget_text
 from leases.domain.figures import Period, Totals, first_day, start_of
 from leases.domain.lease import ObjectName
 from leases.history.reliability import save_day, save_sums, sums_by_namespace
@@ -112,6 +113,26 @@ def test_the_page_shows_the_same_numbers(kept, operator):
     ):
         assert shown in text, shown
     assert "Default objective" not in text
+
+
+@pytest.mark.parametrize(
+    ("gap", "said"),
+    [
+        (0.0, ("10 s", "")),
+        (10.0, ("0.0 s", "")),
+        (10.05, ("used up", "")),
+        (10.15, ("0.1 s", "over")),
+        (99.0, ("1 m 29 s", "over")),
+    ],
+)
+def test_a_budget_is_left_used_up_or_exceeded(gap, said):
+    assert budget_text(Totals(gap_seconds=gap, watched_seconds=1000.0), 99.0) == said
+    assert budget_text(Totals(), 99.0) == ("", "")
+
+
+def test_the_sum_says_by_how_much_its_budget_is_exceeded(kept, operator):
+    page = text_of(operator.get(f"{PAGE}?date={FRIDAY}&objective=99.99&lease=bad"))
+    assert re.search(r'<span class="v">[^<]+ s <small>over</small></span>', page)
 
 
 def test_what_was_not_counted_never_looks_good(kept, operator):
