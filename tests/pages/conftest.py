@@ -11,6 +11,8 @@ from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.watched_times import Connection, ConnectionState
 from leases.history import change_counts
+from leases.tracking.store import Store
+from leases.wire.watch_decoding import Applied
 from tests.support.board import KEY, a_lease, fill
 from tests.support.values.change_rows import to_row
 
@@ -51,3 +53,18 @@ def remember(change: ChangeType, *, seconds_ago: float = 60, **more) -> None:
 
 def text_of(response) -> str:
     return response.content.decode()
+
+
+def released_after_all(store: Store) -> list[str]:
+    """One election ran out and was released long after, another was released before that: their
+    names, the one without a holder for longer first.
+    """
+    first, last, now = ObjectName("apps", "first"), ObjectName("apps", "last"), datetime.now(UTC)
+    fill(store, a_lease(first), a_lease(last))
+    store.turn(now + timedelta(seconds=20))
+    writes = ((last, "last-1"), (last, None), (first, None))
+    for second, (key, holder) in enumerate(writes, 21):
+        moment = now + timedelta(seconds=second)
+        written = a_lease(key, holder=holder, version=str(200 + second), now=moment)
+        store.follow((Applied(written),), moment)
+    return [str(first), str(last)]

@@ -8,6 +8,7 @@ from dashboard.pages.timeline.lane_query import CHANGED, QUIET, TROUBLED, choose
 from dashboard.parts.time_range import TimelineFilter, TimeRange
 from leases.domain.lease import ObjectName
 from leases.history.timeline_lanes import LaneTotals
+from tests.pages.conftest import released_after_all
 from tests.pages.timeline.conftest import OTHER
 from tests.support.board import KEY
 
@@ -27,6 +28,12 @@ def test_worst_first_is_trouble_then_the_longest_without_a_holder_then_names(sto
         ("apps/other", CHANGED),
         ("kube-system/scheduler", QUIET),
     ]
+
+
+def test_who_had_no_holder_for_longer_comes_first(store, now):
+    names = released_after_all(store)
+    found = order(store, TimelineFilter(text="apps/"), now)
+    assert [key for key, group in found if group == TROUBLED] == names
 
 
 def test_a_past_stretch_is_ordered_by_what_happened_in_it(store, now):

@@ -12,7 +12,7 @@ from leases.domain.incident import Standing
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.watched_times import Connection, ConnectionState
-from tests.pages.conftest import text_of
+from tests.pages.conftest import released_after_all, text_of
 from tests.support.board import KEY, a_lease, fill
 from tests.support.values.incidents import open_incident
 
@@ -34,6 +34,12 @@ def test_the_wall_has_trouble_first_and_its_filter_only_in_the_url(store, operat
     assert "<form" not in html
     html = text_of(operator.get("/c/a/wall/?namespace=kube-system"))
     assert re.findall(r'data-tile="([^"]+)"', html) == [str(KEY)]
+
+
+def test_who_had_no_holder_for_longer_comes_first(store, operator):
+    names = released_after_all(store)
+    html = text_of(operator.get("/c/a/wall/"))
+    assert re.findall(r'data-tile="([^"]+)"', html) == names
 
 
 def expired_leases(store, number: int) -> None:
