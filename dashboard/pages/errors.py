@@ -101,7 +101,7 @@ def broken(request: HttpRequest) -> HttpResponse:
 
 
 def _waited_in_vain(error: Error) -> bool:
-    # Not imported above: with SQLite nothing else needs it, and it takes 8 MiB.
+    # Not imported above: with SQLite nothing else needs it, and it takes 9 MiB.
     pool = sys.modules.get("psycopg_pool")
     return pool is not None and isinstance(error.__cause__, pool.PoolTimeout)
 

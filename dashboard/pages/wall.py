@@ -149,7 +149,7 @@ def _rank(lease: Tracked, flappers: Collection[ObjectName]) -> float:
 
 
 def _worst_first(lease: Tracked, flappers: Flappers) -> tuple[float, float, datetime, str]:
-    """A key for sorting trouble: what flaps most, or is in its phase longest, of one severity."""
+    """A key for sorting trouble: what flaps most, or is in trouble longest, of one severity."""
     rank = _rank(lease, flappers)
     changes = flappers[lease.key].changes if rank == FLAPPING_SEVERITY else 0
     return rank, -changes, lease.gap_since or lease.phase_since, str(lease.key)
