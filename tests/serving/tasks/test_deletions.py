@@ -139,6 +139,7 @@ async def test_each_of_many_is_accounted_for(running, busy, admin, monkeypatch):
     busy.refuse_every = 100
     busy.uncounted = f"/{names[-3]}"
     busy.barrier = asyncio.Event()
+    await until(lambda: store.behind is None)  # what comes before that is inferred
     address = await start(admin, MANY)
     await until(lambda: busy.on_their_way == 20)
     # While the first are on their way: two come alive, and one goes.
