@@ -152,7 +152,7 @@ def _worst_first(lease: Tracked, flappers: Flappers) -> tuple[float, float, date
     """A key for sorting trouble: what flaps most, or is in trouble longest, of one severity."""
     rank = _rank(lease, flappers)
     changes = flappers[lease.key].changes if rank == FLAPPING_SEVERITY else 0
-    return rank, -changes, lease.gap_since or lease.phase_since, str(lease.key)
+    return rank, -changes, lease.trouble_since, str(lease.key)
 
 
 def more(numbers: Mapping[str, int]) -> str:

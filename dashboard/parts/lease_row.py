@@ -328,8 +328,7 @@ def wall_tile(
     lasts: Elapsed | HeldView | None = None
     if bad or skipped:
         # One that ran out has no holder since then, not since its holder was taken out.
-        since = tracked.gap_since if tracked.phase is Phase.VACANT else None
-        lasts = elapsed(since or tracked.phase_since, now)
+        lasts = elapsed(tracked.trouble_since, now)
     elif tracked.held_since:
         lasts = held_view(cluster, tracked, now, watched)
     return {

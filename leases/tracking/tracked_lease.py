@@ -178,6 +178,11 @@ class Tracked(msgspec.Struct, frozen=True, gc=False):
         return self.lasting.gap_since
 
     @property
+    def trouble_since(self) -> datetime:
+        """Since when nobody holds it; while somebody does, since when it is in its phase."""
+        return self.lasting.gap_since or self.lasting.phase_since
+
+    @property
     def was_vacant(self) -> bool:
         """Whether it was vacant when it was first seen: nobody knows since when."""
         return self.lasting.phase is Phase.VACANT and self.lasting.gap_since is None

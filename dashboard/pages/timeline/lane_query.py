@@ -136,7 +136,7 @@ def _troubled_now(
 
     def rank(tracked: Tracked) -> tuple[float, datetime, ObjectName]:
         worst = severity(tracked.phase, flaps=tracked.key in flapping)
-        return worst, tracked.gap_since or tracked.phase_since, tracked.key
+        return worst, tracked.trouble_since, tracked.key
 
     return [tracked.key for tracked in sorted(bad.values(), key=rank)]
 
