@@ -1,7 +1,8 @@
 """Many clusters in one Leaseboard: what they cost while nobody looks, and whether each is exact.
 
 python3 -m tests.benchmarks.many_clusters [--clusters 100] [--leases 13] [--rate 100]
-    [--changes 8] [--faulty 0] [--pages 0] [--warm 10] [--seconds 60] [--kill-at S]
+    [--changes 8] [--faulty 0] [--slow 0] [--pages 0] [--warm 10] [--seconds 60]
+    [--kill-at S]
 
 Starts one process that plays the Lease APIs of all clusters, of `--leases` Leases each, which
 renew `--rate` times a second and change hands `--changes` times a second, in all clusters together.
@@ -10,8 +11,9 @@ and the clusters whose exported history is not exactly what their storm did; exi
 any. With `--pages`, the page of all clusters is open on so many screens meanwhile, and its server
 time is printed (median of 15 requests); `--rate 0 --changes 0` are clusters without Leases, in
 which nothing happens. `--faulty` clusters cut their watches every 7 s and refuse to resume every
-17 s. It measures `--seconds`, from `--warm` seconds after the first history on: in the first
-minutes after a start, the totals of the day are counted more often than later.
+17 s; what `--slow` clusters say arrives half a second late. It measures `--seconds`, from `--warm`
+seconds after the first history on: in the first minutes after a start, the totals of the day are
+counted more often than later.
 """
 
 from __future__ import annotations
@@ -53,6 +55,9 @@ def options(parser: ArgumentParser) -> None:
     parser.add_argument("--rate", type=float, default=100, help="renewals a second in all clusters")
     parser.add_argument("--changes", type=float, default=8, help="a second in all clusters")
     parser.add_argument("--faulty", type=int, default=0, help="clusters that cut their watches")
+    parser.add_argument(
+        "--slow", type=int, default=0, help="clusters that answer half a second late"
+    )
     parser.add_argument("--pages", type=int, default=0, help="of all clusters, open meanwhile")
     parser.add_argument("--warm", type=float, default=10.0, help="seconds before that")
     parser.add_argument("--seconds", type=float, default=60)
@@ -76,7 +81,7 @@ def storms(asked: Namespace, folder: Path, ports: list[int]) -> Iterator[None]:
     ]  # fmt: skip
     process = subprocess.Popen(
         [sys.executable, "-m", "tests.benchmarks.parts.many_storms", str(folder),
-         str(asked.faulty), *map(str, ports), "--", *load],
+         str(asked.faulty), str(asked.slow), *map(str, ports), "--", *load],
         cwd=ROOT, stdout=subprocess.DEVNULL,
     )  # fmt: skip
     try:
