@@ -258,6 +258,7 @@ class Reach:
         self._failed: tuple[str, float] | None = None
         self._usual_wait = 0.0
         self._probe: BaseDatabaseWrapper | None = None
+        self._closing: asyncio.Task[None] | None = None
 
     @property
     def error(self) -> str:
@@ -290,12 +291,16 @@ class Reach:
     async def run(self) -> None:
         """Look again and again, until cancelled. One that hangs has not answered either."""
         thread = WorkerThreads("database", 1)
-        while True:
-            look = asyncio.create_task(thread.run(self.look))
-            while not (await asyncio.wait({look}, timeout=ANSWER_SECONDS))[0]:
-                self.failed(f"no answer within {ANSWER_SECONDS:g} s")
-            await look
-            await asyncio.sleep(LOOK_SECONDS)
+        try:
+            while True:
+                look = asyncio.create_task(thread.run(self.look))
+                while not (await asyncio.wait({look}, timeout=ANSWER_SECONDS))[0]:
+                    self.failed(f"no answer within {ANSWER_SECONDS:g} s")
+                await look
+                await asyncio.sleep(LOOK_SECONDS)
+        finally:
+            # After a look that goes on. Nothing waits for one that hangs.
+            self._closing = asyncio.create_task(thread.run(self.close))
 
     def look(self) -> None:
         """Ask by a connection of its own: the pool has none to give while the database is away."""

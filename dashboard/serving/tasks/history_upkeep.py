@@ -4,8 +4,9 @@ import asyncio
 import logging
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
 from typing import Any
@@ -188,8 +189,7 @@ class ReliabilityTotals:
         """Count from the first day that is not final up to now, in all clusters. Returns why it
         could not.
         """
-        with ThreadPoolExecutor(1, thread_name_prefix="reliability") as thread:
-            look: Look = partial(asyncio.get_running_loop().run_in_executor, thread)
+        with _own_thread("reliability") as look:
             try:
                 if not await self._trusted():
                     logger.warning("Reliability is not counted: the clock may be wrong")
@@ -200,8 +200,6 @@ class ReliabilityTotals:
             except (DatabaseError, *AWAY) as error:
                 logger.warning("Reliability cannot be counted just now: %s", error)
                 return f"The database did not let it be counted ({type(error).__name__})"
-            finally:
-                await look(_let_go)
 
     async def _count_cluster(self, cluster: str, now: datetime, look: Look) -> str | None:
         """Returns why it could not be counted."""
@@ -257,6 +255,19 @@ def near_miss_counts(store: Store, now: datetime) -> Counter[tuple[datetime, Obj
     return Counter((step_of(one.at), one.key) for one in store.near_misses(now - HOUR))
 
 
+@contextmanager
+def _own_thread(name: str) -> Iterator[Look]:
+    """What runs a call in a thread with a connection of its own. Both end after the last call;
+    nobody waits for that, not for a call that hangs when a task is cancelled either.
+    """
+    thread = ThreadPoolExecutor(1, thread_name_prefix=name)
+    try:
+        yield partial(asyncio.get_running_loop().run_in_executor, thread)
+    finally:
+        thread.submit(_let_go)
+        thread.shutdown(wait=False)
+
+
 def _let_go() -> None:
     """Close the connection of the thread that runs this."""
     connection.close()
@@ -292,8 +303,7 @@ class Forgetting:
     async def run(self, now: datetime) -> int:
         """One round; how many changes it forgot. What fails is tried again in the next."""
         total, old = 0, now - self._days
-        with ThreadPoolExecutor(1, thread_name_prefix="forgetting") as thread:
-            look: Look = partial(asyncio.get_running_loop().run_in_executor, thread)
+        with _own_thread("forgetting") as look:
             try:
                 if not await self._trusted():
                     logger.warning("No old changes are forgotten: the clock may be wrong")
@@ -320,8 +330,6 @@ class Forgetting:
                 logger.warning("Old changes are forgotten in an hour: no answer (%s)", error)
             except DatabaseError:
                 logger.exception("Old changes could not be forgotten; trying again in an hour")
-            finally:
-                await look(_let_go)
         if total:
             logger.info("Forgot %d changes of before %s", total, cut.isoformat())
         return total

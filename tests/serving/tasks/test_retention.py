@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from datetime import timedelta
 
 import pytest
 from asgiref.sync import sync_to_async
 from django.db import OperationalError
 
+from dashboard.serving.tasks import history_upkeep
 from dashboard.serving.tasks.history_upkeep import Forgetting
 from leases import models
 from leases.domain.lease import ObjectName
@@ -68,6 +70,28 @@ async def test_rows_beyond_the_limit_are_deleted(recorder):
     await keep(*range(10))
     assert await Forgetting(recorder, days=1, rows=4).run(T0) == 5
     assert await kept() == [5, 6, 7, 8, 9]
+
+
+async def test_a_round_that_is_ended_waits_for_no_database_and_leaves_no_connection_open(
+    recorder, monkeypatch
+):
+    closed, asked, may_answer = threading.Event(), threading.Event(), threading.Event()
+
+    def counted_until(_cluster):
+        asked.set()
+        assert may_answer.wait(30)
+        return T0
+
+    monkeypatch.setattr(history_upkeep, "_let_go", closed.set)
+    await keep(0)
+    forgetting = Forgetting(recorder, days=1, rows=100, counted_until=counted_until)
+    task = asyncio.create_task(forgetting.run(T0))
+    assert await asyncio.to_thread(asked.wait, 30)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    assert not closed.is_set()
+    may_answer.set()
+    assert await asyncio.to_thread(closed.wait, 30)
 
 
 @sync_to_async
