@@ -280,6 +280,8 @@ def _awaited(going_on: Iterable[Incident], tracked: Iterable[Tracked]) -> list[I
     """Leave out the incidents that only abandoned Leases keep going on."""
     lost = [lease for lease in tracked if lease.phase is not Phase.LATE]
     abandoned = {lease.key for lease in lost if lease.abandoned}
+    if not abandoned:
+        return [*going_on]
     waits = {lease.key for lease in lost} - abandoned
     return [
         one
@@ -297,7 +299,8 @@ def _beside(
 ) -> list[Incident]:
     """Leave out the incident of a Lease that flaps while it is held: the Lease's line says more."""
     held = {lease.key for lease, _ in flapping}
-    held -= {lease.key for lease in troubled if lease.phase is not Phase.LATE}
+    if held:
+        held -= {lease.key for lease in troubled if lease.phase is not Phase.LATE}
     return [
         one
         for one in going_on
