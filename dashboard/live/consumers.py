@@ -101,9 +101,10 @@ class BoardConsumer(AsyncWebsocketConsumer, Generic[Hub]):
                 raise
         finally:  # also when a handler raises: Channels then calls no `disconnect`
             self.open.close()
-            if self.sender is not None:
-                self.sender.cancel()
-                await asyncio.gather(self.sender, return_exceptions=True)
+            sender, self.sender = self.sender, None  # its last error holds this consumer
+            if sender is not None:
+                sender.cancel()
+                await asyncio.gather(sender, return_exceptions=True)
 
     async def connect(self) -> None:
         # Accept first: a browser sees 1006 instead of the code when a socket is refused.

@@ -41,6 +41,17 @@ from leases.tracking.tracked_lease import Tracked, Update
 MAX_COUNTED = 1000
 
 
+class Flaps:
+    """Whether a Lease flaps at the moment `now`."""
+
+    def __init__(self, activity: Activity) -> None:
+        self._activity = activity
+        self.now = datetime.fromtimestamp(0, UTC)
+
+    def __call__(self, known: Tracked) -> bool:
+        return flapping_of(self._activity, known, self.now) is not None
+
+
 class Elsewhere:
     """The Leases that came into trouble since a list was drawn and that it does not show;
     `may_differ`: a Lease may have joined or left the list unseen; `recount`: the list may have more
@@ -48,8 +59,7 @@ class Elsewhere:
     """
 
     def __init__(self, page: Show, activity: Activity) -> None:
-        self._activity = activity
-        self._now = datetime.fromtimestamp(0, UTC)
+        self._flaps = Flaps(activity)
         self._list = (page.query, page.listed)
         wanted = _read(page.query)
         self._wants = None if wanted is None else wants(wanted, self._flaps)
@@ -75,7 +85,7 @@ class Elsewhere:
         """Count what came into trouble since the list was drawn; None: nobody knows what moved."""
         if self._wants is None:
             return
-        self._now = clock.now()
+        self._flaps.now = clock.now()
         self.may_differ |= moves is None or any(move.keys is None for move in moves)
         for move in moves or ():
             self._find(move.keys or (), store, shown)
@@ -84,7 +94,7 @@ class Elsewhere:
         """Count what changed; on a page without rows, every Lease of its list."""
         if self._wants is None:
             return
-        self._now = update.now
+        self._flaps.now = update.now
         created = created_in(update)
         moved = (*update.redraw, *update.removed)
         self.recount |= self._recounts(moved if self._chooses else (*created, *update.removed))
@@ -113,7 +123,7 @@ class Elsewhere:
         """Judge what moved since the page was drawn; None: nobody knows what."""
         if self._wants is None:
             return
-        self._now = clock.now()
+        self._flaps.now = clock.now()
         self.recount = any(
             move.keys is None
             or self._recounts(
@@ -155,9 +165,6 @@ class Elsewhere:
     def _bad(self, known: Tracked) -> bool:
         in_trouble = is_in_trouble(known.phase, known.kind, excused=known.excused)
         return in_trouble or self._flaps(known)
-
-    def _flaps(self, known: Tracked) -> bool:
-        return flapping_of(self._activity, known, self._now) is not None
 
     def news(self) -> int | None:
         """Return the number of Leases if it differs from the last one returned."""
@@ -227,7 +234,8 @@ class PageReader:
         wanted = _read(query)
         if wanted is None:
             return lambda _: False  # the wall shows the mistake in its filter, and no tile
-        return has_tile(wanted, lambda one: one.key in self._flaps)
+        flaps = self._flaps  # not this reader: it would hold itself
+        return has_tile(wanted, lambda one: one.key in flaps)
 
     def show(self, wanted: Show) -> None:
         """Note what the page shows, and send all of it once as it is now."""
@@ -331,7 +339,7 @@ class PageReader:
         self._sent = {part: dict(shown) for part, shown in self._sent.items()}
         self._unsent, self._regions = dict(self._unsent), dict(self._regions)
         self._feed, self._menu = copy(self._feed), copy(self._menu)
-        self._elsewhere = copy(self._elsewhere)
+        self._elsewhere, self._flaps = copy(self._elsewhere), dict(self._flaps)
         if self._wall is not None:
             self._has_tile = self._tiles_of(self._wall)
         self.wake.set()
@@ -454,7 +462,8 @@ class PageReader:
                     if key in shown:
                         shown[key] = None
                         self._unsent[part, key] = None
-        self._flaps = flaps
+        self._flaps.clear()
+        self._flaps.update(flaps)
 
     def _in_turn(self, part: str, shown: Iterable[ObjectName]) -> Iterable[ObjectName]:
         """Draw the longest waiting first, however often others change."""

@@ -83,7 +83,7 @@ class PageGroup:
         self.alike: Hashable | None = alike
         self.pages: set[OpenPage] = set()
         shared.groups.add(self)
-        self._task = asyncio.create_task(self._run())
+        self._task: asyncio.Task[None] | None = asyncio.create_task(self._run())
 
     async def _run(self) -> None:
         try:
@@ -108,9 +108,10 @@ class PageGroup:
     def remove(self, page: "OpenPage") -> None:
         """The last one ends the group."""
         self.pages.discard(page)
-        if not self.pages:
+        if not self.pages and self._task is not None:
             self._shared.end(self)
             self._task.cancel()
+            self._task = None  # its last error holds this group
 
 
 class OpenPage:

@@ -3,9 +3,9 @@
 Django would take a new thread, with a new database connection, for each request.
 
 In async mode Django switches to a thread and back for each synchronous middleware. Django has no
-setting for this, so this module overrides two undocumented methods: `load_middleware` and
-`get_response_async`. pyproject.toml pins Django to the minor version that calls them, and
-tests/serving/requests/test_one_thread_pages.py fails when a version does not.
+setting for this, so this module overrides three undocumented methods: `load_middleware`,
+`get_response_async` and `listen_for_disconnect`. pyproject.toml pins Django to the minor version
+that calls them, and tests/serving/requests/test_one_thread_pages.py fails when a version does not.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ import time
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cache, partial
@@ -24,7 +24,8 @@ from typing import Any
 
 from asgiref.sync import ThreadSensitiveContext, sync_to_async
 from django.conf import settings
-from django.core.handlers.asgi import ASGIHandler
+from django.core.exceptions import RequestAborted
+from django.core.handlers.asgi import ASGIHandler, ASGIRequest
 from django.db import connections
 from django.http import HttpRequest, HttpResponseBase
 from django.template.loader import render_to_string
@@ -210,8 +211,20 @@ class ThreadPools:
 logger = logging.getLogger(__name__)
 
 
+class ReleasedRequest(ASGIRequest):
+    """Lets go of what middlewares keep on it: that holds the request, so both would stay until the
+    next collection of garbage.
+    """
+
+    def close(self) -> None:
+        super().close()
+        vars(self).clear()
+
+
 class OneThreadPages(ASGIHandler):
     """Answers 503 when no thread is free, and 429 to addresses that guess passwords."""
+
+    request_class = ReleasedRequest
 
     def __init__(self) -> None:
         super().__init__()
@@ -246,6 +259,13 @@ class OneThreadPages(ASGIHandler):
     ) -> None:
         async with threads.one(client or ""):
             await super().__call__(scope, receive, send)
+
+    async def listen_for_disconnect(self, receive: Any) -> None:
+        """Return where Django raises: the raised error would hold the request and its answer until
+        the next collection of garbage.
+        """
+        with suppress(RequestAborted):
+            await super().listen_for_disconnect(receive)
 
     async def get_response_async(self, request: HttpRequest) -> HttpResponseBase:
         return await sync_to_async(self.get_response, thread_sensitive=True)(request)

@@ -92,15 +92,14 @@ class ClosingTransport:
 class Stall:
     """Calls `cut` if `end` is not called within `seconds` after `begin`."""
 
-    def __init__(self, cut: Callable[[], None], seconds: float) -> None:
-        self._cut = cut
+    def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._timer: asyncio.TimerHandle | None = None
 
-    def begin(self) -> None:
+    def begin(self, cut: Callable[[], None]) -> None:
         if self._timer is None:
             loop = asyncio.get_running_loop()
-            self._timer = loop.call_later(self._seconds, self._cut)
+            self._timer = loop.call_later(self._seconds, cut)
 
     def end(self) -> None:
         if self._timer is not None:

@@ -71,7 +71,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self.refusal: tuple[int, str] | None = None
         self.held: tuple[RequestResponseCycle, Any] | None = None
         self.limit: asyncio.TimerHandle | None = None
-        self.stall = Stall(self.cut, self.limits.stall_seconds)
+        self.stall = Stall(self.limits.stall_seconds)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         wrapped = self.wrap(transport)
@@ -98,7 +98,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        self.stall.begin()
+        self.stall.begin(self.cut)
 
     def resume_writing(self) -> None:
         super().resume_writing()
@@ -228,6 +228,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self.book.end(self)
         self.stall.end()
         super().handle_websocket_upgrade()
+        self.parser = cast("Any", None)  # it holds this protocol
 
     def _go_on_without_upgrade(self, rest: bytes) -> None:
         """Ignore an offer of a protocol that we do not speak.
@@ -324,7 +325,7 @@ class LimitedWebSocket(WebSocketsSansIOProtocol):
         super().__init__(config, server_state, **more)
         self.book = server_state.book
         self.pings, self.pings_since = 0, self.loop.time()
-        self.stall = Stall(self.cut, self.book.limits.stall_seconds)
+        self.stall = Stall(self.book.limits.stall_seconds)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
@@ -340,8 +341,12 @@ class LimitedWebSocket(WebSocketsSansIOProtocol):
         self.transport.abort()
 
     async def run_asgi(self) -> None:
-        self.scope["extensions"] = {**self.scope["extensions"], FRAMES: {"write": self.write}}
-        await super().run_asgi()
+        extensions = self.scope["extensions"]
+        self.scope["extensions"] = {**extensions, FRAMES: {"write": self.write}}
+        try:
+            await super().run_asgi()
+        finally:
+            self.scope["extensions"] = extensions  # without what holds this protocol
 
     def write(self, frame: bytes) -> bool:
         """Write it at once. Returns False, and writes nothing, where it would wait or be late."""
@@ -353,7 +358,7 @@ class LimitedWebSocket(WebSocketsSansIOProtocol):
     def pause_writing(self) -> None:
         super().pause_writing()
         self.transport.pause_reading()
-        self.stall.begin()
+        self.stall.begin(self.cut)
 
     def resume_writing(self) -> None:
         super().resume_writing()
