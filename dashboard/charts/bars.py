@@ -206,7 +206,7 @@ def _bar(x: float, height: float, width: float) -> str:
     return f"M{x:.1f} {DAYS_FLOOR:g}v-{round(height, 1):g}h{width:.1f}v{round(height, 1):g}z"
 
 
-SPARK_WIDTH, SPARK_HEIGHT = 76, 18
+SPARK_HEIGHT = 18
 STEP, BAR = 3.2, 2.2
 SPARK_FLOOR = 17
 HOT = 3  # changes in one hour that are worth a look

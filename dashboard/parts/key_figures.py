@@ -51,9 +51,6 @@ class Measure(msgspec.Struct, frozen=True):
             'data-measure="{}" data-of="{}" data-span="{}"', self.figure, self.of, span
         )
 
-    def of_what(self, figure: str, of: str) -> Measure:
-        return Measure(figure, of, self.since, self.until)
-
 
 def lease_measures(key: ObjectName, since: datetime, until: datetime) -> dict[str, Measure]:
     """The figures of one Lease, for its row or page."""
