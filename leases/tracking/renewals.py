@@ -13,7 +13,13 @@ from threading import Lock
 
 import msgspec
 
-from leases.domain.cause.clue import LateRenewal, LateWriter, OverdueInterval, Silence
+from leases.domain.cause.clue import (
+    LateRenewal,
+    LateWriter,
+    OverdueInterval,
+    Silence,
+    late_counts_for,
+)
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.phase import is_near_miss, samples
@@ -161,12 +167,16 @@ KEPT_NEAR = 10_000  # near misses of all Leases
 LATELY = timedelta(minutes=3)
 
 
+_Overdue = tuple[datetime, tuple[OverdueInterval, ...]]  # until when they may tell why
+_NOT_OVERDUE: _Overdue = datetime.min.replace(tzinfo=UTC), ()
+
+
 class LateRenewals:
     """The last overdue renewals of each Lease that had any lately, and the last near misses."""
 
     def __init__(self) -> None:
         # Not deques: one has room for 64, and most Leases had one or two.
-        self._of: dict[ObjectName, tuple[OverdueInterval, ...]] = {}
+        self._of: dict[ObjectName, _Overdue] = {}
         # Of all Leases: thousands of heartbeats do not push out the elections.
         self._newest: deque[LateWriter] = deque(maxlen=KEPT_LATE)
         self._hearts: deque[LateWriter] = deque(maxlen=KEPT_LATE)
@@ -175,7 +185,7 @@ class LateRenewals:
 
     def of(self, key: ObjectName) -> tuple[OverdueInterval, ...]:
         """Return the last overdue renewals of one Lease, oldest first."""
-        return self._of.get(key, ())
+        return self._of.get(key, _NOT_OVERDUE)[1]
 
     def lately(self, now: datetime) -> tuple[LateWriter, ...]:
         """Return the last overdue renewals of all Leases in the last minutes."""
@@ -198,11 +208,12 @@ class LateRenewals:
     def note(self, known: Tracked, at: datetime) -> LateRenewal | None:
         """Add a renewal of the late state `known`. Returns it if it is a near miss."""
         seconds = (at - known.observed_at).total_seconds()
-        earlier = self._of.pop(known.key, ())
-        if len(self._of) >= MAX_LATE_LEASES:
-            del self._of[next(iter(self._of))]
-        self._of[known.key] = (*earlier[1 - KEPT :], OverdueInterval(at, seconds))
         duration, holder = known.lasts_seconds, known.holder
+        counts = timedelta(seconds=late_counts_for(duration or 0))
+        earlier = [one for one in self.of(known.key) if one.at > at - counts]
+        self._of.pop(known.key, None)
+        self._of[known.key] = at + counts, (*earlier[1 - KEPT :], OverdueInterval(at, seconds))
+        self._forget(at)
         if holder is not None:
             newest = self._hearts if known.kind is Kind.HEARTBEAT else self._newest
             newest.append(LateWriter(known.key, holder, at, seconds, known.kind))
@@ -212,6 +223,14 @@ class LateRenewals:
         near = LateRenewal(known.key, at, seconds, duration, holder)
         self._near.append(near)
         return near
+
+    def _forget(self, now: datetime) -> None:
+        """Drop from the front what tells no more, or is too much."""
+        while self._of:
+            key = next(iter(self._of))
+            if len(self._of) <= MAX_LATE_LEASES and self._of[key][0] >= now:
+                return
+            del self._of[key]
 
 
 SHORTEST = timedelta(seconds=1)

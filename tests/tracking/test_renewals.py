@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import msgspec
 
+from leases.domain.cause.clue import late_counts_for
 from leases.domain.phase import EMPTY, with_sample
 from leases.tracking import renewals
 from leases.tracking.renewals import KEPT, LATELY, SLOT, SLOTS, LateRenewals, RenewalLog
@@ -122,6 +123,19 @@ def test_the_last_overdue_renewals_of_a_lease_are_kept():
         late.note(tracked(observed_at=NOW), NOW + timedelta(seconds=second))
     kept = late.of(tracked().key)
     assert [one.seconds for one in kept] == list(range(3, KEPT + 3))
+
+
+def test_overdue_renewals_are_forgotten_once_they_may_not_tell_why_a_lease_was_lost():
+    late, counts = LateRenewals(), timedelta(seconds=late_counts_for(tracked().lasts_seconds))
+    once, twice = tracked("once", observed_at=NOW), tracked("twice", observed_at=NOW)
+    late.note(once, NOW + timedelta(seconds=1))
+    late.note(twice, NOW + timedelta(seconds=2))
+    late.note(twice, NOW + timedelta(seconds=1) + counts)
+    assert late.of(once.key)
+    assert len(late.of(twice.key)) == 2
+    late.note(twice, NOW + timedelta(seconds=2) + counts)
+    assert not late.of(once.key)
+    assert len(late.of(twice.key)) == 2  # the first of three counts no more
 
 
 def test_changes_of_one_moment_share_what_was_late_around_them():

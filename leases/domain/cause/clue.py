@@ -39,6 +39,11 @@ class OverdueInterval(msgspec.Struct, frozen=True, gc=False):
     seconds: float  # since the renewal before it
 
 
+def late_counts_for(duration_seconds: float) -> float:
+    """Return for how many seconds before a loss a late renewal may tell why."""
+    return max(150.0, 8 * duration_seconds)
+
+
 class LateWriter(msgspec.Struct, frozen=True, gc=False):
     """A renewal of any Lease that was overdue, by our clock."""
 

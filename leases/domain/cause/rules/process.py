@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from leases.domain.cause.clue import Episode, OverdueInterval
+from leases.domain.cause.clue import Episode, OverdueInterval, late_counts_for
 from leases.domain.cause.facts import NodeFact, PodFact
 from leases.domain.cause.rules.api import late_together, silences
 from leases.domain.cause.scene import (
@@ -26,7 +26,6 @@ LATE = 1.8  # rhythms: a renewal that took longer was late
 NEVER_IN_TIME = 45.0  # seconds after which a dead node has been noticed
 BACK_OFF = "CrashLoopBackOff"
 LOOPS = 3  # restarts: the kubelet waits before the second one, and ever longer from then on
-RECENT = 150.0  # seconds
 SAME_SECONDS = timedelta(seconds=5)  # around a loss, in which others are late too
 
 
@@ -95,7 +94,7 @@ def late_intervals(episode: Episode) -> list[float]:
         )
         return shared < 0.5 * one.seconds
 
-    horizon = episode.lost_at.timestamp() - max(RECENT, 8 * episode.duration)
+    horizon = episode.lost_at.timestamp() - late_counts_for(episode.duration)
     began = first.held_since.timestamp() if first.held_since is not None else horizon
     noted = [
         one.seconds
