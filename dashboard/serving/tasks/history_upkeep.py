@@ -189,7 +189,7 @@ class ReliabilityTotals:
         """Count from the first day that is not final up to now, in all clusters. Returns why it
         could not.
         """
-        with _own_thread("reliability") as look:
+        with _ended(ThreadPoolExecutor(1, thread_name_prefix="reliability")) as look:
             try:
                 if not await self._trusted():
                     logger.warning("Reliability is not counted: the clock may be wrong")
@@ -256,11 +256,10 @@ def near_miss_counts(store: Store, now: datetime) -> Counter[tuple[datetime, Obj
 
 
 @contextmanager
-def _own_thread(name: str) -> Iterator[Look]:
-    """What runs a call in a thread with a connection of its own. Both end after the last call;
+def _ended(thread: ThreadPoolExecutor) -> Iterator[Look]:
+    """What runs a call in the thread. It ends after the last call, and its connection with it;
     nobody waits for that, not for a call that hangs when a task is cancelled either.
     """
-    thread = ThreadPoolExecutor(1, thread_name_prefix=name)
     try:
         yield partial(asyncio.get_running_loop().run_in_executor, thread)
     finally:
@@ -303,7 +302,7 @@ class Forgetting:
     async def run(self, now: datetime) -> int:
         """One round; how many changes it forgot. What fails is tried again in the next."""
         total, old = 0, now - self._days
-        with _own_thread("forgetting") as look:
+        with _ended(ThreadPoolExecutor(1, thread_name_prefix="forgetting")) as look:
             try:
                 if not await self._trusted():
                     logger.warning("No old changes are forgotten: the clock may be wrong")

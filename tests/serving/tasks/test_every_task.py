@@ -69,7 +69,7 @@ SEEN_BY = {
     ("dashboard/serving/tasks/secret_clusters.py", "run"): "run awaits the group of tasks",
     ("leases/demo/run.py", "run_demo"): "the group of tasks, which the demo's task awaits",
     ("leases/bounded_connection.py", "bounded"): "passes bytes on; the block awaits its end",
-    ("leases/history/database.py", "run"): "run awaits the look",
+    ("leases/history/database.py", "run"): "run awaits the look; the last task only closes",
     ("leases/worker_threads.py", "find"): "whoever asks awaits it",
     ("leases/worker_threads.py", "end_after_signals"): "waits for a signal, then ends the process",
     ("leases/worker_threads.py", "_end_in_time"): "logs, just before the end of the process",
@@ -94,6 +94,7 @@ TIMES = {
     ("leases/bounded_connection.py", "bounded"): 2,
     ("dashboard/management/commands/lease_api.py", "_serve"): 2,
     ("leases/demo/run.py", "run_demo"): 3,
+    ("leases/history/database.py", "run"): 2,
     ("leases/kube/evidence.py", "answer"): 2,
     ("leases/kube/holder_pods.py", "ask"): 2,
 }
