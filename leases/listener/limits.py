@@ -196,7 +196,7 @@ class SlowReader(Cuttable, Protocol):
 
 
 @dataclass(frozen=True)
-class SlowReadertes:
+class Waits:
     """What waits for one client since when; `own` bytes are beside the pieces."""
 
     own: int
@@ -215,7 +215,7 @@ class Unread:
         self.limit = limit
         self.bytes = 0
         self.given_up = 0
-        self._waiting: dict[SlowReader, SlowReadertes] = {}  # who waits longest first
+        self._waiting: dict[SlowReader, Waits] = {}  # who waits longest first
         self._leaving: dict[SlowReader, None] = {}
         self._readers: dict[int, int] = {}  # how many wait for the piece of this id
 
@@ -223,7 +223,7 @@ class Unread:
         """The client must take what it has before it gets these, for which `more` bytes are kept
         beside.
         """
-        waits = SlowReadertes(CONNECTION_BYTES + more, list(pieces), time.monotonic())
+        waits = Waits(CONNECTION_BYTES + more, list(pieces), time.monotonic())
         self._waiting[reader] = waits
         self.bytes += waits.own
         for piece in waits.pieces:
