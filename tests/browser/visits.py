@@ -29,6 +29,7 @@ class Profiles:
         self._browser = browser
         self._contexts: dict[str, BrowserContext] = {}  # by their options
         self._left: dict[BrowserContext, Page] = {}  # empty pages
+        self._in_use: set[BrowserContext] = set()
         self._scripted: set[Page] = set()  # no later test may have one
 
     def page(
@@ -43,7 +44,9 @@ class Profiles:
             self._contexts[key] = self._browser.new_context(**options)
             self._contexts[key].set_default_timeout(PATIENCE)
         context = self._contexts[key]
-        if not context.cookies():
+        if context not in self._in_use:
+            self._in_use.add(context)
+            context.clear_cookies()  # a late answer to an earlier test may have set one
             context.add_cookies(keep)
         if not script:
             return self._left.pop(context, None) or self._new_page(context, whose)
@@ -65,7 +68,7 @@ class Profiles:
                 page.goto("about:blank")
                 page.mouse.move(0, 0)
                 self._left[context] = page
-            context.clear_cookies()
+        self._in_use.clear()
         self._scripted.clear()
         found = self.complaints.copy()
         self.complaints.clear()
