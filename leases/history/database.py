@@ -304,16 +304,16 @@ class Reach:
 
     def look(self) -> None:
         """Ask by a connection of its own: the pool has none to give while the database is away."""
+        probe = self._probe
+        if probe is None:
+            probe = self._probe = connection.copy()
+            probe.settings_dict["OPTIONS"].pop("pool", None)
+            probe.inc_thread_sharing()
         try:
-            if self._probe is None:
-                self._probe = connection.copy()
-                self._probe.settings_dict["OPTIONS"].pop("pool", None)
-                self._probe.inc_thread_sharing()
-            with self._probe.cursor() as cursor:
+            with probe.cursor() as cursor:
                 cursor.execute("SELECT 1")
         except Error as error:
-            if self._probe is not None:
-                self._probe.close()
+            probe.close()
             self.failed(error)
         else:
             self.answered()
