@@ -55,6 +55,11 @@ def _is_lost_heartbeat(episode: Episode) -> bool:
     return episode.kind is Kind.HEARTBEAT and episode.opening is ChangeType.EXPIRED
 
 
+def _may_be_lock(change: Change) -> bool:
+    """Whether the Lease may turn out to be one, which nobody who comes and goes with it is."""
+    return change.kind not in (Kind.HEARTBEAT, Kind.IDENTITY)
+
+
 class Casebook:
     def __init__(self, cluster: str, *, hosted: bool = False) -> None:
         """`hosted`: the cluster is the Lease API of this very process."""
@@ -108,7 +113,7 @@ class Casebook:
             self._dirty = self._crowd_is_new = True
         elif opens(clue):
             self._open(Episode(clue))
-        elif change.change is ChangeType.CREATED and not change.inferred:
+        elif change.change is ChangeType.CREATED and not change.inferred and _may_be_lock(change):
             # Kept for long: what others did then is no part of its story.
             remember(self._births, key, replace(clue, silences=(), late_around=()))
 

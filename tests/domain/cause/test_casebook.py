@@ -724,5 +724,16 @@ def test_a_lease_that_was_made_keeps_nothing_of_what_others_did_then() -> None:
     made = a_change(1, change=ChangeType.CREATED, kind=Kind.LOCK)
     others = sys.getrefcount(late)
     book = Casebook("a")
-    book.note(Clue(change=made, late_around=(late,)))
+    book.note(Clue(change=made, late_around=((late,),)))
     assert sys.getrefcount(late) == others
+
+
+@pytest.mark.parametrize(
+    ("kind", "kept"), [(Kind.LOCK, True), (Kind.ELECTION, True), (Kind.HEARTBEAT, False)]
+)
+def test_the_birth_of_a_lease_is_kept_where_it_may_be_a_lock(kind: Kind, kept: bool) -> None:
+    made = a_change(1, change=ChangeType.CREATED, kind=kind)
+    before = sys.getrefcount(made)
+    book = Casebook("a")
+    book.note(Clue(change=made))
+    assert (sys.getrefcount(made) > before) == kept
