@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from datetime import UTC, datetime, timedelta
 
 import msgspec
@@ -39,6 +40,28 @@ def test_changes_are_counted_in_their_hour_in_whatever_order_they_come():
     assert activity.of(KEY, NOW) == [1] + [0] * 20 + [2, 0, 1]
     assert activity.totals(NOW) == {KEY: 4}
     assert activity.totals(NOW, hours=6) == {KEY: 3}
+
+
+def test_a_moment_in_the_first_or_last_year_is_no_activity_of_today():
+    times = datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC)
+    for one in times:
+        assert noted(change(at=one), change()).of(KEY, NOW)[:23] == [0] * 23
+
+
+def test_what_is_kept_of_a_lease_that_changed_in_one_hour_is_little():
+    changes = [
+        change(hours=3, observed_at=NOW, kind=Kind.HEARTBEAT, name=f"n-{number}")
+        for number in range(1000)
+    ]
+    activity = Activity()
+    tracemalloc.start()
+    activity.note(changes * 2)
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert activity.totals(NOW) == dict.fromkeys(
+        (ObjectName(c.namespace, c.name) for c in changes), 2
+    )
+    assert kept < 1000 * 200
 
 
 def test_hours_pass_without_a_change():
