@@ -14,6 +14,7 @@ from threading import Lock
 import msgspec
 
 from leases.domain.cause.clue import (
+    LateAround,
     LateRenewal,
     LateWriter,
     OverdueInterval,
@@ -162,9 +163,28 @@ def _seconds(bits: int) -> float:
 
 MAX_LATE_LEASES = 10_000
 KEPT = 12  # of one Lease
-KEPT_LATE = 256  # of all Leases
+IN_A_PART = 32  # late renewals of all Leases
+PARTS = 8
 KEPT_NEAR = 10_000  # near misses of all Leases
 LATELY = timedelta(minutes=3)
+
+
+class _LateTogether:
+    """The newest late renewals of many Leases, in parts: each change holds some for long."""
+
+    def __init__(self) -> None:
+        self._full: LateAround = ()
+        self._last: tuple[LateWriter, ...] = ()
+
+    def add(self, one: LateWriter) -> None:
+        self._last = (*self._last, one)
+        if len(self._last) == IN_A_PART:
+            self._full, self._last = (*self._full[1 - PARTS :], self._last), ()
+
+    def lately(self, now: datetime) -> LateAround:
+        """Return those of the last minutes, and few that are older."""
+        known = (*self._full, self._last) if self._last else self._full
+        return tuple(some for some in known if now - some[-1].at <= LATELY)
 
 
 _Overdue = tuple[datetime, tuple[OverdueInterval, ...]]  # until when they may tell why
@@ -178,23 +198,19 @@ class LateRenewals:
         # Not deques: one has room for 64, and most Leases had one or two.
         self._of: dict[ObjectName, _Overdue] = {}
         # Of all Leases: thousands of heartbeats do not push out the elections.
-        self._newest: deque[LateWriter] = deque(maxlen=KEPT_LATE)
-        self._hearts: deque[LateWriter] = deque(maxlen=KEPT_LATE)
-        self._lately: tuple[LateWriter, ...] | None = None  # one for all changes of a moment
+        self._newest, self._hearts = _LateTogether(), _LateTogether()
+        self._lately: LateAround = ()  # one for all changes of a moment
         self._near: deque[LateRenewal] = deque(maxlen=KEPT_NEAR)
 
     def of(self, key: ObjectName) -> tuple[OverdueInterval, ...]:
         """Return the last overdue renewals of one Lease, oldest first."""
         return self._of.get(key, _NOT_OVERDUE)[1]
 
-    def lately(self, now: datetime) -> tuple[LateWriter, ...]:
+    def lately(self, now: datetime) -> LateAround:
         """Return the last overdue renewals of all Leases in the last minutes."""
-        for newest in (self._newest, self._hearts):
-            while newest and now - newest[0].at > LATELY:
-                newest.popleft()
-                self._lately = None
-        if self._lately is None:
-            self._lately = (*self._hearts, *self._newest)
+        found = (*self._hearts.lately(now), *self._newest.lately(now))
+        if found != self._lately:
+            self._lately = found
         return self._lately
 
     def near_misses(self, since: datetime) -> list[LateRenewal]:
@@ -216,8 +232,7 @@ class LateRenewals:
         self._forget(at)
         if holder is not None:
             newest = self._hearts if known.kind is Kind.HEARTBEAT else self._newest
-            newest.append(LateWriter(known.key, holder, at, seconds, known.kind))
-            self._lately = None
+            newest.add(LateWriter(known.key, holder, at, seconds, known.kind))
         if duration is None or holder is None or not is_near_miss(known, seconds):
             return None
         near = LateRenewal(known.key, at, seconds, duration, holder)

@@ -5,7 +5,7 @@ from datetime import datetime
 
 import msgspec
 
-from leases.domain.cause.clue import Clue, LateRenewal, LateWriter, Silence, is_renewed_by_hand
+from leases.domain.cause.clue import Clue, LateAround, LateRenewal, Silence, is_renewed_by_hand
 from leases.domain.change import Change, Managers, Observation, last_write, writer_of
 from leases.domain.lease import Lease, ObjectName
 from leases.domain.phase import Phase
@@ -15,7 +15,7 @@ from leases.wire.watch_decoding import managers_of_event
 
 _replace = msgspec.structs.replace
 # Silences, late renewals, and how many elections there are.
-Around = tuple[tuple[Silence, ...], tuple[LateWriter, ...], int]
+Around = tuple[tuple[Silence, ...], LateAround, int]
 _OVERDUE = (Phase.LATE, Phase.EXPIRED)
 
 

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import tracemalloc
 from datetime import timedelta
+from itertools import count, islice
 
 import msgspec
 
 from leases.domain.cause.clue import late_counts_for
 from leases.domain.phase import EMPTY, with_sample
 from leases.tracking import renewals
-from leases.tracking.renewals import KEPT, LATELY, SLOT, SLOTS, LateRenewals, RenewalLog
+from leases.tracking.renewals import (
+    IN_A_PART,
+    KEPT,
+    LATELY,
+    PARTS,
+    SLOT,
+    SLOTS,
+    LateRenewals,
+    RenewalLog,
+)
 from leases.tracking.tracked_lease import Tracked
 from tests.support.values.tracked_leases import NOW, tracked
 
@@ -145,8 +155,24 @@ def test_changes_of_one_moment_share_what_was_late_around_them():
     one = late.lately(NOW)
     assert late.lately(NOW) is one
     late.note(known, NOW)
-    assert len(late.lately(NOW)) == 2
+    assert list(map(len, late.lately(NOW))) == [2]
     assert late.lately(NOW + 2 * LATELY) == ()
+
+
+def test_changes_of_minutes_share_nearly_all_that_was_late_around_them():
+    late, known = LateRenewals(), tracked("a", age=12)
+    moments = (NOW + timedelta(milliseconds=one) for one in count())
+    for moment in islice(moments, IN_A_PART * PARTS):
+        late.note(known, moment)
+    earlier = late.lately(NOW)
+    assert list(map(len, earlier)) == [IN_A_PART] * PARTS
+    late.note(known, next(moments))
+    later = late.lately(NOW)
+    assert list(map(len, later)) == [IN_A_PART] * PARTS + [1]
+    assert all(one is other for one, other in zip(earlier, later, strict=False))
+    for moment in islice(moments, IN_A_PART):
+        late.note(known, moment)
+    assert late.lately(NOW)[0] is earlier[1]
 
 
 def test_what_is_kept_of_a_lease_that_was_late_once_is_little(monkeypatch):

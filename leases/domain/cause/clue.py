@@ -54,6 +54,9 @@ class LateWriter(msgspec.Struct, frozen=True, gc=False):
     kind: Kind = Kind.ELECTION
 
 
+LateAround = tuple[tuple[LateWriter, ...], ...]  # in parts that the changes of minutes share
+
+
 class Silence(msgspec.Struct, frozen=True, gc=False):
     """A time in which nobody wrote any Lease of the cluster while our watch was open."""
 
@@ -108,7 +111,7 @@ class Clue(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     overdue: tuple[OverdueInterval, ...] = ()  # the last renewals that came late, oldest first
     managers: Managers = ()  # of the Lease after the change
     silences: tuple[Silence, ...] = ()  # of the whole cluster, lately
-    late_around: tuple[LateWriter, ...] = ()  # of the whole cluster, lately
+    late_around: LateAround = ()  # of the whole cluster, lately
     elections: int = 0  # of the whole cluster, counted where there are late ones
     usual_writer: str | None = None  # who wrote its last acquisition, if the casebook knows
     put: Put | None = None  # where a person wrote its holder and nobody renewed it

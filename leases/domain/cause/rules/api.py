@@ -170,7 +170,7 @@ def _slow_for_all(scene: Scene) -> Verdict | None:
 
 
 def _late_elections(clue: Clue) -> int:
-    return sum(one.kind is not Kind.HEARTBEAT for one in clue.late_around)
+    return sum(one.kind is not Kind.HEARTBEAT for some in clue.late_around for one in some)
 
 
 def late_together(episode: Episode, before: timedelta) -> list[LateWriter]:
@@ -178,7 +178,8 @@ def late_together(episode: Episode, before: timedelta) -> list[LateWriter]:
     loser = None if episode.loser is None else episode.loser.host
     since = plus(episode.lost_at, -before)
     until = plus(episode.at, timedelta(seconds=episode.rhythm))
-    found = {(one.key, one.at): one for clue in episode.clues for one in clue.late_around}
+    parts = {id(some): some for clue in episode.clues for some in clue.late_around}
+    found = {(one.key, one.at): one for some in parts.values() for one in some}
     return [
         one
         for one in found.values()
