@@ -215,8 +215,9 @@ class Change(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     # When the last renewal was observed, of `expired`, and of `created` (None: nobody ever held or
     # renewed it); not exported.
     renewed_at: datetime | None = None
-    renewal: str = ""  # the renewal fields of the Lease, for the identity; not exported
-    stored_identity: str = ""  # as history has it, which keeps no renewal fields; not exported
+    # "": uid, change and resourceVersion tell it; not exported. Stories of incidents are stored with
+    # its first name.
+    own_identity: str = msgspec.field(default="", name="stored_identity")
 
 
 class UnreadableChange(Change, frozen=True, kw_only=True, gc=False):
@@ -260,10 +261,10 @@ def ran_out(
     kind, lease, holder = before.kind, before.lease, before.holder
     seen = Observation(now=now, since=unseen_since, inferred=unseen_since is not None)
     change = _make_change(
-        ChangeType.EXPIRED, cluster, lease, kind, seen, at, holder=holder, previous=holder
-    )
-    renewal = f"{change.renewal} {before.rewritten}" if before.rewritten else change.renewal
-    return replace(change, resource_version="", renewed_at=before.renewed_at, renewal=renewal)
+        ChangeType.EXPIRED, cluster, lease, kind, seen, at, holder=holder, previous=holder,
+        rewritten=before.rewritten,
+    )  # fmt: skip
+    return replace(change, renewed_at=before.renewed_at)
 
 
 def compare(
@@ -373,8 +374,11 @@ def _make_change(
     missed: int = 0,
     gap_since: datetime | None = None,
     fields: tuple[str, ...] = (),
+    rewritten: str = "",
 ) -> Change:
     meta = lease.metadata
+    version = "" if change is ChangeType.EXPIRED else meta.resource_version
+    renewal = "" if change in ONCE else _renewal(lease.spec, rewritten)
     return Change(
         cluster=cluster,
         namespace=meta.namespace,
@@ -386,22 +390,26 @@ def _make_change(
         observed_at=seen.now,
         holder=holder,
         previous_holder=previous,
-        resource_version=meta.resource_version,
+        resource_version=version,
         transitions=lease.spec.lease_transitions,
         missed=missed,
         inferred=seen.inferred,
         inferred_since=seen.since if seen.inferred else None,
         gap_seconds=None if gap_since is None else max(0.0, (at - gap_since).total_seconds()),
         fields=fields,
-        renewal="" if change in ONCE else _renewal(lease.spec),
+        own_identity=_identity(meta.uid, change, version, renewal) if renewal else "",
     )
 
 
-def _renewal(spec: LeaseSpec) -> str:
-    """Return the fields that move observed_at: equal for every observer of this renewal."""
+def _renewal(spec: LeaseSpec, rewritten: str) -> str:
+    """Return the fields that move observed_at: equal for every observer of this renewal.
+
+    `rewritten`: the resourceVersion that moved it where they stayed.
+    """
     acquired = spec.acquire_time.isoformat() if spec.acquire_time else ""
     renewed = spec.renew_time.isoformat() if spec.renew_time else ""
-    return f"{acquired} {renewed} {spec.lease_duration_seconds} {spec.holder_identity or ''}"
+    told = f"{acquired} {renewed} {spec.lease_duration_seconds} {spec.holder_identity or ''}"
+    return f"{told} {rewritten}" if rewritten else told
 
 
 # One write makes at most one of these. Which one may depend on the clock: one replica may see a
@@ -424,13 +432,15 @@ def identity(change: Change) -> str:
     resourceVersion alone is not enough: a cluster restored from a backup repeats numbers. The time
     of an expiry differs from clock to clock, so the renewal that expired stands for it.
     """
-    if change.stored_identity:
-        return change.stored_identity
-    if change.change in ONCE:
-        return f"{change.uid} {change.change}"
-    word = "term" if change.change in OF_THE_TERM else change.change
-    renewal = hashlib.sha256(change.renewal.encode()).hexdigest()[:32]
-    return f"{change.uid} {word} {change.resource_version} {renewal}"
+    return change.own_identity or _identity(change.uid, change.change, change.resource_version)
+
+
+def _identity(uid: str, change: ChangeType, version: str, renewal: str = "") -> str:
+    if change in ONCE:
+        return f"{uid} {change}"
+    word = "term" if change in OF_THE_TERM else change
+    digest = hashlib.sha256(renewal.encode(errors="surrogatepass")).hexdigest()[:32]
+    return f"{uid} {word} {version} {digest}"
 
 
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)

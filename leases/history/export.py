@@ -45,7 +45,7 @@ def csv_cell(value: object) -> str:
     return f'"{quoted}"'
 
 
-_OURS = ("renewed_at", "renewal", "stored_identity")
+_OURS = ("renewed_at", "own_identity")
 FIELDS = tuple(name for name in Change.__struct_fields__ if name not in _OURS)
 CHUNK, SMALLEST = 2000, 200  # changes that are read at once
 

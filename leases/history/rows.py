@@ -103,7 +103,7 @@ def _to_change(row: Row) -> Change:
         writer=from_stored(writer),
         cause=_CAUSES.get(cause),
         incident=incident,
-        stored_identity=not_rebuilt(stored_identity),
+        own_identity=not_rebuilt(stored_identity),
     )
 
 
@@ -128,7 +128,7 @@ def to_change(row: Row) -> Change:
             change=ChangeType.RECONFIGURED,  # it moves no holder
             at=moment(known["at"]),
             observed_at=moment(known["at"]),
-            stored_identity=f"unreadable {known['id']}",
+            own_identity=f"unreadable {known['id']}",
         )
 
 

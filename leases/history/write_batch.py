@@ -249,11 +249,7 @@ def _refused(
 ) -> refused_rows.RefusedValue:
     make = partial(refused_rows.refusal, what, error=error, cluster=batch.cluster)
     if what is refused_rows.What.CHANGE:
-        try:
-            same = identity(item)
-        except ValueError:
-            same = ascii(item)
-        return make(item=item, same=same, key=item)
+        return make(item=item, same=identity(item), key=item)
     if what is refused_rows.What.STATE:
         return make(item=item[1], same="", key=item[0])
     return make(

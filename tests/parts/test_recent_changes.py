@@ -38,7 +38,7 @@ def change(number: int) -> Change:
 @pytest.mark.django_db
 def test_what_another_replica_wrote_by_its_clock_comes_once(board):
     mine = msgspec.structs.replace(
-        change(3), change=ChangeType.EXPIRED, resource_version="", renewal="12:00:00 15 cp-3"
+        change(3), change=ChangeType.EXPIRED, resource_version="", own_identity="u expired  ab12"
     )
     theirs = msgspec.structs.replace(mine, at=mine.at - timedelta(milliseconds=40))
     write_changes([theirs])

@@ -330,9 +330,7 @@ def packed(clues: Iterable[Clue]) -> bytes:
 
     Their members are kept beside them: an incident holds the same ones.
     """
-    blank = (
-        "cluster", "namespace", "name", "uid", "renewal", "resource_version", "stored_identity",
-    )  # fmt: skip
+    blank = ("cluster", "namespace", "name", "uid", "resource_version", "own_identity")
     return _pack([
         _Packed(
             **msgspec.structs.asdict(one.change)
@@ -365,7 +363,7 @@ def unpacked(kept: Iterable[bytes], members: Iterable[Member]) -> list[Clue]:
 def _clue_of(one: _Packed, member: Member) -> Clue:
     key = member.lease
     change = msgspec.structs.replace(
-        one, namespace=key.namespace, name=key.name, stored_identity=member.identity
+        one, namespace=key.namespace, name=key.name, own_identity=member.identity
     )
     return Clue(change=change, observed_at=one.heard_at, by_person=one.by_person, stored=member)
 

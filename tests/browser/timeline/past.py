@@ -39,7 +39,7 @@ def row(
             observed_at=at,
             holder=holder,
             resource_version=str(version),
-            renewal=str(version),
+            own_identity=f"uid-{name} {change} {version}",
             **more,
         )
     )

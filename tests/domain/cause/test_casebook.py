@@ -692,7 +692,7 @@ def test_an_incident_that_goes_on_and_its_old_losses_keep_each_member_once() -> 
     told = flaps.members[:60]
     assert [clue.member for clue in old] == list(told)
     assert all(clue.member is one for clue, one in zip(old, told, strict=True))
-    assert all(clue.change.stored_identity is clue.member.identity for clue in old)
+    assert all(clue.change.own_identity is clue.member.identity for clue in old)
     assert len({id(one.lease) for one in told}) == 1
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from leases.domain.change import (
     Change,
@@ -33,7 +35,7 @@ def test_a_renewal_is_no_change() -> None:
 def test_a_first_holder_after_a_vacancy_is_acquired_and_ends_the_gap() -> None:
     vacant = Known(lease=lease(""), phase=Phase.VACANT, gap_since=after(-3))
     (change,) = changes(vacant, lease("b", acquired=2, renewed=2, transitions=1, version=7))
-    assert change == Change(
+    assert replace(change, own_identity="") == Change(
         cluster="c",
         namespace="default",
         name="controller",
@@ -47,7 +49,6 @@ def test_a_first_holder_after_a_vacancy_is_acquired_and_ends_the_gap() -> None:
         resource_version="7",
         transitions=1,
         gap_seconds=5,
-        renewal=f"{after(2).isoformat()} {after(2).isoformat()} 15 b",
     )
 
 
@@ -179,6 +180,10 @@ def test_a_lease_is_created_and_deleted_once() -> None:
     assert identity(gone) != identity(one)
 
 
+def _expired(renewal: str) -> str:
+    return f"uid-1 expired  {hashlib.sha256(renewal.encode()).hexdigest()[:32]}"
+
+
 def test_an_expiry_says_who_held_it_and_how_it_is_known() -> None:
     known = Known(lease=lease(version=4, transitions=2), kind=Kind.LOCK, rewritten="7")
     seen = ran_out("c", known, at=after(15), now=after(16), unseen_since=None)
@@ -187,10 +192,10 @@ def test_an_expiry_says_who_held_it_and_how_it_is_known() -> None:
     assert (seen.holder, seen.previous_holder) == ("a", "a")
     assert (seen.resource_version, seen.transitions, seen.missed) == ("", 2, 0)
     assert (seen.inferred, seen.inferred_since) == (False, None)
-    assert seen.renewal == f"{NOON.isoformat()} {NOON.isoformat()} 15 a 7"
+    assert seen.own_identity == _expired(f"{NOON.isoformat()} {NOON.isoformat()} 15 a 7")
     unseen = ran_out("c", Known(lease=lease()), at=after(15), now=after(16), unseen_since=after(9))
     assert (unseen.inferred, unseen.inferred_since) == (True, after(9))
-    assert unseen.renewal == f"{NOON.isoformat()} {NOON.isoformat()} 15 a"
+    assert unseen.own_identity == _expired(f"{NOON.isoformat()} {NOON.isoformat()} 15 a")
 
 
 def test_creations_and_deletions_say_where_when_and_of_what_kind() -> None:
@@ -199,7 +204,7 @@ def test_creations_and_deletions_say_where_when_and_of_what_kind() -> None:
         "c", lease(), holder=None, kind=Kind.LOCK, seen=late, at=after(4), gap_since=NOON
     )
     assert (born.cluster, born.kind, born.at, born.gap_seconds) == ("c", Kind.LOCK, after(4), None)
-    assert (born.missed, born.renewal, born.inferred_since) == (0, "", None)
+    assert (born.missed, born.own_identity, born.inferred_since) == (0, "", None)
     listed = appeared(
         "c", lease(), holder="a", kind=Kind.LOCK, seen=relisted(5, 1), at=after(4), gap_since=NOON
     )
@@ -207,7 +212,7 @@ def test_creations_and_deletions_say_where_when_and_of_what_kind() -> None:
     known = Known(lease=lease(), kind=Kind.HEARTBEAT)
     gone = vanished("c", known, lease(), seen=late, at=after(4))
     assert (gone.cluster, gone.kind, gone.at) == ("c", Kind.HEARTBEAT, after(4))
-    assert gone.renewal == ""
+    assert gone.own_identity == ""
 
 
 def test_missed_changes_are_counted_once() -> None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
+
+import msgspec
 
 from leases.domain.change import identity, ran_out
 from leases.domain.phase import Phase
+from leases.history.rows import as_text, story_of
 from tests.domain.changes.judged import changes
 from tests.support.values.known_changes import Known
 from tests.support.values.leases import NOON, after, lease
@@ -56,8 +60,15 @@ def test_an_identity_fits_its_column_however_long_the_holder() -> None:
 
 def test_a_holding_is_identified_by_the_fields_that_renew_it() -> None:
     (released,) = changes(Known(lease=lease()), lease(None, acquired=None, renewed=2))
-    assert released.renewal == f" {after(2).isoformat()} 15 "
-    assert identity(released).startswith("uid-1 term 1 ")
-    assert len(identity(released).split()[-1]) == 32
+    renewal = hashlib.sha256(f" {after(2).isoformat()} 15 ".encode()).hexdigest()
+    assert identity(released) == f"uid-1 term 1 {renewal[:32]}"
     expired = ran_out("c", Known(lease=lease()), at=NOON, now=NOON, unseen_since=None)
     assert identity(expired).startswith("uid-1 expired  ")
+
+
+def test_a_story_names_it_as_earlier_versions_do() -> None:
+    (change,) = changes(Known(lease=lease()), lease("b", version=7), 3)
+    story = as_text([(identity(change), change)])
+    ((named, fields),) = msgspec.json.decode(story)
+    assert fields["stored_identity"] == named
+    assert story_of(story.encode()) == ((named, change),)

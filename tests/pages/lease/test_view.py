@@ -56,7 +56,7 @@ def a_story() -> None:
     remember(ChangeType.ACQUIRED, 29, holder="cp-2", gap_seconds=60.0)
     remember(
         ChangeType.EXPIRED, 12, holder="cp-2", previous_holder="cp-2",
-        renewed_at=ago(12.25), renewal="x",
+        renewed_at=ago(12.25), own_identity="u expired  x",
     )  # fmt: skip
     remember(ChangeType.TAKEN_OVER, 10, holder="cp-1", previous_holder="cp-2", gap_seconds=120.0)
 
