@@ -13,33 +13,13 @@ from dashboard.lists.declaration import Trail
 from dashboard.lists.url_parameters import OF_A_TRAIL, Parameter, UrlState, one_of
 from leases.models import SecurityRecord
 
-EVENTS = {
-    SecurityEvent.SIGN_IN: "Sign-in",
-    SecurityEvent.SIGN_IN_REFUSED: "Sign-in refused",
-    SecurityEvent.SIGN_OUT: "Sign-out",
-    SecurityEvent.TOKEN_CREATED: "Token made",
-    SecurityEvent.TOKEN_USED_REFUSED: "Token refused",
-    SecurityEvent.TOKEN_REVOKED: "Token revoked",
-    SecurityEvent.ROLE_CHANGED: "Role changed",
-    SecurityEvent.PASSWORD_CHANGED: "Password changed",
-    SecurityEvent.LINK_CREATED: "Link made",
-    SecurityEvent.LINK_REVOKED: "Link revoked",
-    SecurityEvent.SCREEN_CODE_CREATED: "Screen code made",
-    SecurityEvent.SCREEN_OPENED: "Screen opened",
-    SecurityEvent.SCREEN_REFUSED: "Screen refused",
-    SecurityEvent.RECEIVER_CREATED: "Receiver made",
-    SecurityEvent.RECEIVER_CHANGED: "Receiver changed",
-    SecurityEvent.RECEIVER_TESTED: "Receiver tested",
-    SecurityEvent.RECEIVER_DELETED: "Receiver deleted",
-    SecurityEvent.CLUSTER_ADDED: "Cluster added",
-    SecurityEvent.CLUSTER_CHANGED: "Cluster changed",
-    SecurityEvent.CLUSTER_PAUSED: "Cluster paused",
-    SecurityEvent.CLUSTER_RESUMED: "Cluster resumed",
-    SecurityEvent.CLUSTER_REMOVED: "Cluster removed",
-    SecurityEvent.EXPORT: "Export",
-    SecurityEvent.PROXY_REFUSED: "Proxy refused",
-    SecurityEvent.DEACTIVATED: "Deactivated",
-}
+
+def _in_words(event: SecurityEvent) -> str:
+    words = event.replace("sign_", "sign-").replace("used_", "").replace("created", "made")
+    return words.replace("_", " ").capitalize()
+
+
+EVENTS = {event: _in_words(event) for event in SecurityEvent}
 
 
 class SecurityList(UrlState, SecurityFilter, frozen=True, kw_only=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -119,6 +120,17 @@ def test_an_admin_filters_pages_and_exports_it_and_each_export_is_kept(board, ad
     assert lines()[-1][3] == "/security-log/?format=csv&q=calc"
     assert admin.get("/security-log/?event=nonsense").status_code == 400
     assert operator.get("/security-log/").status_code == 403
+
+
+def test_every_event_is_named_in_words_and_offered_as_a_filter(admin):
+    for event in SecurityEvent:
+        kept(event)
+    page = admin.get("/security-log/").content.decode()
+    assert not re.findall(r">\s*[a-z]+_[a-z_]+\s*<", page)
+    for event in SecurityEvent:
+        assert f'value="{event}"' in page
+    for words in ("Sign-in refused", "Token refused", "Screen code made", "Screen revoked"):
+        assert words in page
 
 
 def test_wall_links_made_and_revoked_are_kept_without_their_address(board, admin):
