@@ -62,8 +62,7 @@ class BusyTime(msgspec.Struct, frozen=True):
 class Piece(msgspec.Struct, frozen=True, kw_only=True):
     """A part of a term, a gap, or `changes` that were only counted; clipped to the stretch.
 
-    `begins`: the term or gap begins here, not before the stretch or before an inner gap. `open`: it
-    has no known end.
+    `begins`: the term or gap begins here, not before the stretch or before an inner gap.
     """
 
     since: datetime
@@ -71,12 +70,7 @@ class Piece(msgspec.Struct, frozen=True, kw_only=True):
     term: Term | None
     gap: Gap | None
     begins: bool
-    open: bool
     changes: int = 0
-
-    @property
-    def seconds(self) -> float:
-        return (self.until - self.since).total_seconds()
 
 
 class _Stretch(msgspec.Struct, frozen=True):
@@ -103,7 +97,6 @@ class _Stretch(msgspec.Struct, frozen=True):
                 term=term,
                 gap=gap,
                 begins=begins and since >= self.since,
-                open=until is None,
                 changes=changes,
             )
 
@@ -139,7 +132,7 @@ def _around(piece: Piece, counted: Piece) -> Iterator[Piece]:
         yield piece
         return
     if piece.since < counted.since:
-        yield msgspec.structs.replace(piece, until=counted.since, open=False)
+        yield msgspec.structs.replace(piece, until=counted.since)
     if counted.until < piece.until:
         yield msgspec.structs.replace(piece, since=counted.until, begins=False)
 
@@ -167,7 +160,6 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True):
     holders: tuple[str, ...] = ()
     edge: bool = False
     narrow: bool = False
-    open: bool = False
 
     @property
     def seconds(self) -> float:
@@ -278,7 +270,6 @@ def _shape(placed: _Placed) -> Shape:
         gap=piece.gap,
         edge=piece.begins,
         narrow=width < NARROW,
-        open=piece.open,
     )
 
 

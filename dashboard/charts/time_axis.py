@@ -23,10 +23,6 @@ class Scale(msgspec.Struct, frozen=True):
         """The position in percent; moments outside are at the edge."""
         return min(WHOLE, max(0.0, WHOLE * ((moment - self.since) / self.length)))
 
-    def at(self, share: float) -> datetime:
-        """The moment at a share of the width in percent."""
-        return self.since + self.length * (share / WHOLE)
-
 
 def percent(share: float) -> float:
     """Round to what a wide screen can show."""
@@ -43,7 +39,7 @@ _STEPS = tuple(
         86400, 2 * 86400, 7 * 86400, 14 * 86400, 28 * 86400,
     )
 )  # fmt: skip
-_LAST_LABEL = 93.0  # percent; a label further right would be cut off off
+_LAST_LABEL = 93.0  # percent; a label further right would be cut off
 _DAY = timedelta(days=1)
 
 

@@ -24,6 +24,7 @@ from dashboard.forms.cluster_form import MAX_KUBECONFIG, PASTE_AGAIN, TOO_LARGE,
 from dashboard.forms.make_and_revoke import row_of
 from dashboard.lists.declaration import FoundRows, List
 from dashboard.lists.url_parameters import LIMIT, PAGE, ListFilter, Parameter
+from dashboard.parts.fleet_row import SHAPES, WATCH_WORDS
 from dashboard.parts.formatting import when
 from dashboard.watched_cluster import WatchedCluster
 from leases.domain.watched_times import ConnectionState
@@ -35,13 +36,6 @@ from leases.wire.microtime import format_microtime, microtime_or_none
 clusters_required = right_required(CLUSTERS, "manage clusters")
 
 MAX_ADDED = 1000
-_WORDS = {
-    ConnectionState.LIVE: ("held", "live since"),
-    ConnectionState.CONNECTING: ("late", "connecting since"),
-    ConnectionState.STALE: ("expired", "stale since"),
-    ConnectionState.REFUSED: ("deleted", "no access since"),
-    ConnectionState.PAUSED: ("untimed", "paused since"),
-}
 
 
 class ManagedCluster(msgspec.Struct, frozen=True, kw_only=True):
@@ -158,8 +152,9 @@ class Clusters(List[ClustersFilter, ManagedCluster]):
             css, word, detail = "expired", "not watched", row.problem
         elif row.watched is not None:
             watch = row.watched.connection
-            css, said = _WORDS[watch.state]
-            word, detail = f"{said} {when(watch.since, self.now)}", watch.detail
+            css = SHAPES[watch.state]
+            word = f"{WATCH_WORDS[watch.state]} {when(watch.since, self.now)}"
+            detail = watch.detail
             if row.row is not None and row.watched.paused:
                 word, detail = f"{word} by {row.row.paused_by}", ""
             elif row.row is not None and watch.state is ConnectionState.REFUSED:

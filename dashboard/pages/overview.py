@@ -108,29 +108,18 @@ def _severity(flappers: Flappers, lease: Tracked) -> float:
     return severity(lease.phase, flaps=lease.key in flappers, excused=lease.excused)
 
 
-class HeartbeatAges:
-    """Caches the chart of ages for a few seconds, because it reads every heartbeat."""
-
-    def __init__(self) -> None:
-        self._kept: tuple[datetime, AgesChart] | None = None
-
-    def of(self, store: Store, now: datetime) -> AgesChart:
-        kept = self._kept
-        if kept is None or abs(now - kept[0]) >= AGES_EVERY:
-            kept = self._kept = (now, heartbeat_ages(store, now))
-        return kept[1]
-
-
-_ages: WeakKeyDictionary[ClusterFeed, tuple[int, HeartbeatAges]] = WeakKeyDictionary()
+# With the jumps of the clock before it, and when it was drawn.
+_ages: WeakKeyDictionary[ClusterFeed, tuple[int, datetime, AgesChart]] = WeakKeyDictionary()
 
 
 def ages_of(feed: ClusterFeed, now: datetime) -> AgesChart:
-    """The chart of one cluster, as of a clock that has not been set since."""
-    jumps, ages = _ages.get(feed, (0, None))
-    if ages is None or jumps != len(feed.clock_moves):
-        ages = HeartbeatAges()
-        _ages[feed] = len(feed.clock_moves), ages
-    return ages.of(feed.store, now)
+    """The chart of one cluster, which reads every heartbeat: kept for a few seconds, as of a clock
+    that has not been set since.
+    """
+    kept, jumps = _ages.get(feed), len(feed.clock_moves)
+    if kept is None or kept[0] != jumps or abs(now - kept[1]) >= AGES_EVERY:
+        kept = _ages[feed] = (jumps, now, heartbeat_ages(feed.store, now))
+    return kept[2]
 
 
 _observed_at = attrgetter("observed_at")

@@ -2,27 +2,10 @@
 
 from leases.domain.incident import Cause, Confidence, Source
 
-CAUSE_WORDS = {
-    Cause.GRACEFUL_STOP: "graceful stop",
-    Cause.ROLLOUT: "rollout",
-    Cause.RESTART_IN_PLACE: "restart in place",
-    Cause.CRASH: "crash",
-    Cause.CRASH_LOOP: "crash loop",
+CAUSE_WORDS = {cause: cause.replace("_", " ") for cause in Cause} | {
     Cause.OOM_KILLED: "OOM killed",
-    Cause.EVICTED: "evicted",
-    Cause.NODE_DOWN: "node down",
-    Cause.DRAIN: "drain",
     Cause.API_OUTAGE: "API outage",
     Cause.API_SLOW: "API slow",
-    Cause.STARVED: "starved",
-    Cause.PARTITION: "partition",
-    Cause.BY_HAND: "by hand",
-    Cause.DELETED: "deleted",
-    Cause.SCALED_DOWN: "scaled down",
-    Cause.CLOCK_SKEW: "clock skew",
-    Cause.PREFERRED_HOLDER: "preferred holder",
-    Cause.FLAPPING: "flapping",
-    Cause.UNWATCHED: "unwatched",
     Cause.UNKNOWN: "not known",
 }
 CAUSE_MEANINGS = {
@@ -78,9 +61,4 @@ CONFIDENCE_MEANINGS = {
     Confidence.POSSIBLE: "It fits; other causes fit as well.",
 }
 CONFIDENCE_BARS = {Confidence.CERTAIN: 3, Confidence.LIKELY: 2, Confidence.POSSIBLE: 1}
-SOURCE_WORDS = {
-    Source.LEASES: "Leases",
-    Source.PODS: "Pods",
-    Source.NODES: "Nodes",
-    Source.EVENTS: "Events",
-}
+SOURCE_WORDS = {source: source.capitalize() for source in Source}

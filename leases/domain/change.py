@@ -215,8 +215,8 @@ class Change(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     # When the last renewal was observed, of `expired`, and of `created` (None: nobody ever held or
     # renewed it); not exported.
     renewed_at: datetime | None = None
-    # "": uid, change and resourceVersion tell it; not exported. Stories of incidents are stored with
-    # its first name.
+    # "": uid, change and resourceVersion tell it; not exported. Stories of incidents are stored
+    # with its first name.
     own_identity: str = msgspec.field(default="", name="stored_identity")
 
 

@@ -139,14 +139,6 @@ class CountedDay(msgspec.Struct, frozen=True, kw_only=True):
     stretch: Stretch
     near_misses: Mapping[ObjectName, int]
 
-    @property
-    def since(self) -> datetime:
-        return self.stretch.since
-
-    @property
-    def until(self) -> datetime:
-        return self.stretch.until
-
 
 def counted_day(
     cluster: str, day: date, now: datetime, *, abandoned_after: timedelta
@@ -170,7 +162,7 @@ def names_of(
 
     They exist now or were deleted since. `present`: the elections of now; None: read all Leases.
     """
-    gone = gone_since(day.cluster, day.since - MOMENT, (Kind.ELECTION,))
+    gone = gone_since(day.cluster, day.stretch.since - MOMENT, (Kind.ELECTION,))
     names = iter(sorted({*(_recorded(day.cluster) if present is None else present), *gone}))
     while some := list(islice(names, AT_ONCE)):
         yield some

@@ -234,7 +234,7 @@ class ReliabilityTotals:
         while (keys := await look(next, names, None)) is not None:
             found = await look(count, counted, keys, partial(_kind_now, watched))
             for some in batches(found):
-                await self._write(save_day, cluster, day, counted.until, some)
+                await self._write(save_day, cluster, day, counted.stretch.until, some)
         for period in Period:
             rows = await look(sums_by_namespace, cluster, period, first_day(period, day))
             for some in batches(rows):
