@@ -74,6 +74,14 @@ def test_every_path_that_a_paper_names_exists(paper):
     assert not set(missing) - MADE_AT_RUN_TIME
 
 
+def test_every_module_that_the_paper_of_a_room_names_exists():
+    room = ROOT / "leases/apiserver"
+    text = (room / "README.md").read_text()
+    named = re.findall(r"`((?:[a-z_]+/)?[a-z_]+(?:\.py|/))`", text)
+    assert len(named) > 10
+    assert [one for one in named if not ((room / one).exists() or (ROOT / one).exists())] == []
+
+
 def test_every_file_that_a_docstring_or_comment_names_exists():
     missing = {}
     for room in ("leases", "dashboard", "templates", "static"):

@@ -221,7 +221,7 @@ class ReliabilityRecord(models.Model):
     cluster = models.CharField(max_length=32)
     period = models.CharField(max_length=8)  # leases.domain.figures.Period
     since = models.DateField()  # the first day of the period, in UTC
-    scope = models.CharField(max_length=10)  # leases.history.reliability_row.Scope
+    scope = models.CharField(max_length=10)  # leases.history.reliability.Scope
     namespace = models.CharField(max_length=63)
     name = models.CharField(max_length=253)
     gap_seconds = models.FloatField()

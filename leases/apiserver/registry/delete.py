@@ -1,8 +1,7 @@
 """Delete objects: preconditions, finalizers, and propagation policies, which add finalizers.
 
-Source: apiserver/pkg/registry/generic/registry/store.go and pkg/storage/interfaces.go.
-
-Source: apiserver/pkg/registry/rest/delete.go and registry/generic/registry/store.go.
+Source: apiserver/pkg/registry/generic/registry/store.go, registry/rest/delete.go and
+pkg/storage/interfaces.go.
 """
 
 from typing import Any
