@@ -16,8 +16,10 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
 )
 
+from leases.apiserver.http.port import CannotStart
+from leases.apiserver.serving import check_data
 from tests.support.processes import free_port, manage, prepare
-from tests.support.programs.prepared import DATABASE, prepared
+from tests.support.programs.prepared import DATABASE, STATIC, begin_with, prepared
 
 CANARY = "canary-1f7a9b"
 CIRCLE = b"a link to itself"
@@ -39,26 +41,31 @@ class Case:
 
     @property
     def has_history(self) -> bool:
-        """Whether the database may be there already: to make it takes a second of a core."""
+        """Whether database and static files may be there: to make them takes seconds of a core."""
         others = {DATABASE, "../data"} & set(self.there)
         return self.command[0] == "serve" and not (self.data or others or URL in self.settings)
 
     def run(self, folder: Path) -> tuple[int, str]:
         data = Path(self.data or folder / "data")
         if self.has_history:
-            data.mkdir()
-            shutil.copy(prepared(prepare) / DATABASE, data)
-        for name, content in self.there.items():
-            place = (folder / "data" / name).resolve()
-            place.parent.mkdir(parents=True, exist_ok=True)
-            if content == CIRCLE:
-                place.symlink_to(place)
-                continue
-            place.mkdir() if content is None else place.write_bytes(content)
+            begin_with(prepared(prepare), data)
+            if STATIC in self.there:
+                (data / STATIC).unlink()
+        lay(self.there, folder / "data")
         ports = ("--port", str(free_port()), "--api-port", str(free_port()))
         arguments = self.command + (ports if self.command == ("serve",) else ())
         done = manage(data, *arguments, **self.settings)
         return done.returncode, done.stdout + done.stderr
+
+
+def lay(there: dict[str, bytes | None], data: Path) -> None:
+    for name, content in there.items():
+        place = (data / name).resolve()
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if content == CIRCLE:
+            place.symlink_to(place)
+            continue
+        place.mkdir() if content is None else place.write_bytes(content)
 
 
 _KEY = ec.generate_private_key(ec.SECP256R1())
@@ -98,14 +105,6 @@ CASES = {
     "API certificate is garbage": Case(
         "is no certificate for its key", there={"lease_api.crt": GARBAGE, "lease_api.key": A_KEY}
     ),
-    "API certificate has no key": Case(
-        "cannot be used without its key", there={"lease_api.crt": GARBAGE}
-    ),
-    "API key is empty": Case("lease_api.key is no private key", there={"lease_api.key": b""}),
-    "API key has a password": Case(
-        "without a password", there={"lease_api.key": LOCKED_KEY, "lease_api.crt": b""}
-    ),
-    "API key is a folder": Case("lease_api.key cannot be used", there={"lease_api.key": None}),
     "kubeconfig is a folder": Case("cannot be used", *API_ALONE, there={"kubeconfig": None}),
     "static files cannot be": Case("Static files cannot be put into", there={"static": b"x"}),
     "history is a circle": Case("unable to open", there={"leaseboard.sqlite3": CIRCLE}),
@@ -150,6 +149,27 @@ def test_an_impossible_start_is_one_sentence_and_exit_code_1(results, name):
     assert "Traceback" not in text
     if name != "database refuses its options":  # which are no secret
         assert CANARY not in text
+
+
+KEYS = {
+    "no key": ("cannot be used without its key", {"lease_api.crt": GARBAGE}),
+    "empty": ("lease_api.key is no private key", {"lease_api.key": b""}),
+    "a password": ("without a password", {"lease_api.key": LOCKED_KEY, "lease_api.crt": b""}),
+    "a folder": ("lease_api.key cannot be used", {"lease_api.key": None}),
+}
+
+
+@pytest.mark.parametrize("name", KEYS)
+def test_a_key_that_cannot_be_used_is_one_sentence(tmp_path, name):
+    """As of the certificate that is garbage, where `serve` says it."""
+    said, there = KEYS[name]
+    lay(there, tmp_path)
+    with pytest.raises(CannotStart) as refused:
+        check_data(tmp_path)
+    text = str(refused.value)
+    assert said in text
+    assert len(text.splitlines()) == 1
+    assert CANARY not in text
 
 
 def test_a_port_in_use_is_named_by_the_api_alone_too(tmp_path):
