@@ -14,7 +14,7 @@ from tests.clients.presence import absent
 from tests.deploy.shipped import Manifest, rendered
 from tests.support.api_client import LeaseApi
 from tests.support.processes import LIMIT, ROOT, environment, manage, serving, wait_for
-from tests.support.programs.lease_apis import history
+from tests.support.programs.lease_apis import changes_in
 
 KEPT = 14
 
@@ -65,7 +65,7 @@ def test_the_job_beside_sqlite_makes_what_restore_takes(tmp_path):
     with serving(tmp_path / "data", "--no-demo") as server:
         server.wait_synced()
         LeaseApi(server.kubeconfig).create("backed-up", holder="one")
-        wait_for(lambda: history(tmp_path / "data", "embedded"), what="the change in history")
+        wait_for(lambda: changes_in(tmp_path / "data", "embedded"), what="the change in history")
         run_job(pod, tmp_path / "backups", environment(tmp_path / "data") | {"PATH": path})
     made = newest(tmp_path / "backups", old)
     done = manage(tmp_path / "other", "restore", str(made))

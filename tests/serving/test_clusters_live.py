@@ -9,7 +9,7 @@ import urllib.parse
 
 from tests.support.api_client import LeaseApi
 from tests.support.processes import Server, ended, free_port, get, manage, serving, wait_for
-from tests.support.programs.lease_apis import context_file, history, lease_api
+from tests.support.programs.lease_apis import changes_in, context_file, history, lease_api
 from tests.support.signing_in import form_of, rows, signed_in
 
 
@@ -86,9 +86,11 @@ def test_a_killed_server_learns_on_restart_what_happened_meanwhile_once(tmp_path
         arguments = ("--cluster", "b=context:leaseboard")
         server = Server(tmp_path / "a", *arguments, KUBECONFIG=str(config))
         server.wait_synced()
-        wait_for(lambda: len(history(tmp_path / "a", "b")) == 3, what="the first sight in history")
+        wait_for(
+            lambda: len(changes_in(tmp_path / "a", "b")) == 3, what="the first sight in history"
+        )
         api.take("moved", holder="two", transitions=1)
-        wait_for(lambda: len(history(tmp_path / "a", "b")) == 4, what="a change seen live")
+        wait_for(lambda: len(changes_in(tmp_path / "a", "b")) == 4, what="a change seen live")
         server.kill()
 
         api.take("moved", holder="three", transitions=2)
@@ -98,7 +100,9 @@ def test_a_killed_server_learns_on_restart_what_happened_meanwhile_once(tmp_path
 
         with serving(tmp_path / "a", *arguments, KUBECONFIG=str(config)) as again:
             again.wait_synced()
-            wait_for(lambda: len(history(tmp_path / "a", "b")) >= 8, what="what happened meanwhile")
+            wait_for(
+                lambda: len(changes_in(tmp_path / "a", "b")) >= 8, what="what happened meanwhile"
+            )
         reported = history(tmp_path / "a", "b")
     assert sorted((c["name"], c["change"], c["holder"], c["inferred"]) for c in reported) == sorted(
         [

@@ -10,6 +10,7 @@ from typing import Any
 from tests.support.api_client import LeaseApi
 from tests.support.processes import manage, serving, wait_for
 from tests.support.programs.api_process import ApiProcess
+from tests.support.programs.lease_apis import changes_in
 
 
 def test_what_runs_out_while_the_api_stands_still_is_inferred(tmp_path: Path) -> None:
@@ -21,14 +22,14 @@ def test_what_runs_out_while_the_api_stands_still_is_inferred(tmp_path: Path) ->
     with serving(data, "--cluster", f"c=url:{address}") as server:
         server.wait_synced()
         api.create("short", holder="one", duration=6)
-        wait_for(lambda: _changes(data, "short"), what="the Lease to be seen")
+        wait_for(lambda: changes_in(data, "c", "short"), what="the Lease to be seen")
         process.signal(signal.SIGSTOP)
         try:
             wait_for(lambda: "watch broke" in server.text, what="the silence to be noticed")
-            assert [one["change"] for one in _changes(data, "short")] == ["created"]
+            assert changes_in(data, "c", "short") == ["created"]
         finally:
             process.signal(signal.SIGCONT)
-        wait_for(lambda: len(_changes(data, "short")) == 2, what="the expiry")
+        wait_for(lambda: len(changes_in(data, "c", "short")) == 2, what="the expiry")
         _, expired = _changes(data, "short")
         assert (expired["change"], expired["inferred"]) == ("expired", True)
     process.kill()
@@ -42,7 +43,7 @@ def test_a_quiet_cluster_that_answers_has_its_expiry_told(tmp_path: Path) -> Non
     with serving(data, "--cluster", f"c=url:{address}") as server:
         server.wait_synced()
         api.create("short", holder="one", duration=2)
-        wait_for(lambda: len(_changes(data, "short")) == 2, what="the expiry")
+        wait_for(lambda: len(changes_in(data, "c", "short")) == 2, what="the expiry")
         _, expired = _changes(data, "short")
         assert (expired["change"], expired["inferred"]) == ("expired", False)
     process.kill()

@@ -4,7 +4,6 @@ answers.
 
 from __future__ import annotations
 
-import json
 import urllib.error
 from datetime import datetime, timedelta
 from typing import Any
@@ -19,8 +18,8 @@ from leases.tracking.store import Store
 from leases.wire.microtime import format_microtime
 from leases.wire.watch_decoding import Listed
 from tests.support.api_client import LeaseApi
-from tests.support.processes import Server, ended, get, manage, wait_for
-from tests.support.programs.lease_apis import context_file, lease_api
+from tests.support.processes import Server, ended, get, wait_for
+from tests.support.programs.lease_apis import changes_in, context_file, lease_api
 from tests.support.signing_in import rows, signed_in
 from tests.support.values.leases import NOON, lease
 
@@ -34,13 +33,6 @@ PAGES = (
     "history/?format=csv", "history/?format=ndjson",
     *(f"leases/default/{name}/{page}" for name in NAMES for page in ("", "edit/", "asked/")),
 )  # fmt: skip
-
-
-def history(server: Server, name: str) -> list[str]:
-    done = manage(server.data, "export_history")
-    assert done.returncode == 0, done.stderr
-    shown = [json.loads(line) for line in done.stdout.splitlines()]
-    return [change["change"] for change in shown if change["name"] == name]
 
 
 def check_pages(browser: Any, server: Server) -> None:
@@ -81,7 +73,10 @@ def test_times_at_the_ends_of_the_calendar_stop_nothing_live_or_over_a_restart(t
             for number in range(6):
                 api.patch("odd", renewTime=(LAST, FIRST)[number % 2])
             take(api, browser, server, "two", transitions=1)
-            wait_for(lambda: history(server, "other") == ["created", "replaced"], what="history")
+            wait_for(
+                lambda: changes_in(server.data, "b", "other") == ["created", "replaced"],
+                what="history",
+            )
             check_pages(browser, server)
             assert get(f"{server.url}/readyz") == (200, "ok\n")
             assert "Traceback" not in server.text
@@ -94,7 +89,7 @@ def test_times_at_the_ends_of_the_calendar_stop_nothing_live_or_over_a_restart(t
                 take(api, browser, again, "three", transitions=2)
                 check_pages(browser, again)
                 changes = ["created", "replaced", "replaced"]
-                wait_for(lambda: history(again, "other") == changes, what="history")
+                wait_for(lambda: changes_in(again.data, "b", "other") == changes, what="history")
                 assert get(f"{again.url}/readyz") == (200, "ok\n")
                 assert "Traceback" not in again.text
 

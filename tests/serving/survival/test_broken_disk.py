@@ -16,7 +16,7 @@ import pytest
 
 from tests.support.api_client import LeaseApi
 from tests.support.processes import Server, ended, get, serving, wait_for
-from tests.support.programs.lease_apis import history, lease_api
+from tests.support.programs.lease_apis import changes_in, history, lease_api
 from tests.support.signing_in import signed_in
 
 PAGES = ("", "leases/", "leases/default/one/", "timeline/", "holders/", "history/")
@@ -40,7 +40,7 @@ def survives(tmp_path: Path, data: Path, broken: Break) -> None:
                     return text
 
             api.create("one", holder="h-0")
-            wait_for(lambda: len(history(data, "b")) == 1, what="the first change in history")
+            wait_for(lambda: len(changes_in(data, "b")) == 1, what="the first change in history")
             mend = broken(server)
             takes = count(1)
 

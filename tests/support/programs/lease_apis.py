@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import signal
+import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import yaml
@@ -19,6 +20,7 @@ from tests.support.processes import (
     start_python,
     wait_for,
 )
+from tests.support.programs.prepared import DATABASE
 
 
 @contextmanager
@@ -41,6 +43,14 @@ def context_file(path: Path, kubeconfig: Path) -> Path:
     config = yaml.safe_load(kubeconfig.read_text())
     path.write_text(yaml.safe_dump(config))
     return path
+
+
+def changes_in(data: Path, cluster: str, name: str = "") -> list[str]:
+    """The changes that SQLite has by now, of one Lease or all; to export them takes a process."""
+    database = f"file:{data / DATABASE}?mode=ro"
+    select = "SELECT change FROM leases_change WHERE cluster = ? AND ? IN ('', name) ORDER BY id"
+    with closing(sqlite3.connect(database, uri=True, timeout=60)) as there:
+        return [change for (change,) in there.execute(select, (cluster, name))]
 
 
 def history(data: Path, cluster: str) -> list[dict[str, object]]:
