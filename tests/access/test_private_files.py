@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
 from dashboard.serving.data_directory import keep_private
+from tests.support.private_files import everybody_may_read, open_to_others
 from tests.support.processes import (
-    Server,
-    ended,
     environment,
     fill,
     free_port,
@@ -26,26 +22,7 @@ from tests.support.processes import (
 COMMANDS = {
     "export_history": ("export_history",),
     "lease_tokens": ("lease_tokens", "create", "--name", "ci", "--role", "read"),
-    "check": ("check",),
 }
-
-
-@contextmanager
-def everybody_may_read() -> Iterator[None]:
-    """The umask of most systems, for what this process starts."""
-    before = os.umask(0o022)
-    try:
-        yield
-    finally:
-        os.umask(before)
-
-
-def open_to_others(data: Path) -> list[str]:
-    return [
-        f"{path} {path.lstat().st_mode & 0o777:o}"
-        for path in (data, *data.rglob("*"))
-        if path.lstat().st_mode & 0o077
-    ]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -60,17 +37,6 @@ def test_a_command_makes_private_files(tmp_path, command):
     assert done.returncode == 0, done.stderr
     assert data.is_dir()
     assert open_to_others(data) == []
-
-
-def test_serve_makes_private_files_also_while_it_runs(tmp_path):
-    data = tmp_path / "data"
-    with everybody_may_read():
-        server = Server(data, "--no-demo", bare=True)
-    with ended(server):
-        server.wait_synced()
-        names = {path.name for path in data.iterdir()}
-        assert {"leaseboard.sqlite3-wal", "leaseboard.sqlite3-shm", "static"} <= names
-        assert open_to_others(data) == []
 
 
 def test_lease_api_makes_private_files_also_while_it_runs(tmp_path):
@@ -116,8 +82,7 @@ def test_a_shared_directory_like_tmp_keeps_its_mode(tmp_path):
 
 
 def test_only_files_and_directories_are_closed_and_only_for_others(tmp_path):
-    before = os.umask(0o022)
-    try:
+    with everybody_may_read():
         open_file, own, folder = tmp_path / "open", tmp_path / "own", tmp_path / "static" / "css"
         folder.mkdir(parents=True, mode=0o755)
         for path, mode in ((open_file, 0o664), (own, 0o500)):
@@ -126,8 +91,6 @@ def test_only_files_and_directories_are_closed_and_only_for_others(tmp_path):
         (tmp_path / "link").symlink_to("/etc/hostname")
         keep_private(tmp_path, tmp_path / "elsewhere.sqlite3")
         modes = {path: stat.S_IMODE(path.stat().st_mode) for path in (open_file, own, folder)}
-    finally:
-        os.umask(before)
     assert modes == {open_file: 0o600, own: 0o500, folder: 0o700}
 
 
@@ -136,24 +99,18 @@ def test_a_database_elsewhere_is_closed_with_the_files_beside_it(tmp_path):
     data.mkdir()
     elsewhere.mkdir()
     names = ("h.sqlite3", "h.sqlite3-wal", "h.sqlite3-shm", "h.sqlite3-journal", "h.txt")
-    before = os.umask(0o022)
-    try:
+    with everybody_may_read():
         for name in names:
             (elsewhere / name).touch(0o644)
         keep_private(data, elsewhere / "h.sqlite3")
         keep_private(data / "missing", None)
         modes = [stat.S_IMODE((elsewhere / name).stat().st_mode) for name in names]
-    finally:
-        os.umask(before)
     assert modes == [0o600, 0o600, 0o600, 0o600, 0o644]
 
 
 def test_a_pipe_in_the_data_directory_stays_as_it_is(tmp_path):
-    before = os.umask(0o022)
-    try:
+    with everybody_may_read():
         os.mkfifo(tmp_path / "pipe", 0o644)
         keep_private(tmp_path, None)
         mode = (tmp_path / "pipe").stat().st_mode
-    finally:
-        os.umask(before)
     assert stat.S_IMODE(mode) == 0o644

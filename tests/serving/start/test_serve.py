@@ -16,6 +16,7 @@ from django.core.management.base import CommandError
 
 from dashboard.management.refusing import pages_port
 from tests.support.board import member
+from tests.support.private_files import everybody_may_read, open_to_others
 from tests.support.processes import (
     ROOT,
     Server,
@@ -29,8 +30,10 @@ from tests.support.processes import (
 from tests.support.signing_in import rows, signed_in
 
 
-def test_the_printed_link_signs_in_once_and_the_demo_moves(tmp_path):
-    with ended(Server(tmp_path / "data", bare=True)) as server:
+def test_the_printed_link_signs_in_once_the_demo_moves_and_files_are_private(tmp_path):
+    with everybody_may_read():
+        begun = Server(tmp_path / "data", bare=True)
+    with ended(begun) as server:
         browser = signed_in(server)
         first = wait_for(lambda: rows(browser, server, "embedded"), what="Leases on the page")
         wait_for(
@@ -40,6 +43,9 @@ def test_the_printed_link_signs_in_once_and_the_demo_moves(tmp_path):
         assert status == 410
         assert "has been used" in text
         assert get(server.printed("Wall"))[0] == 200
+        names = {path.name for path in server.data.iterdir()}
+        assert {"leaseboard.sqlite3-wal", "leaseboard.sqlite3-shm", "static"} <= names
+        assert open_to_others(server.data) == []
         assert server.interrupt() == 0
     assert "Traceback" not in server.text
     with closing(sqlite3.connect(server.data / "leaseboard.sqlite3")) as history:
@@ -50,9 +56,7 @@ def test_the_printed_link_signs_in_once_and_the_demo_moves(tmp_path):
         ("manage.py", "wall link of embedded, printed by serve"),
         ("manage.py", "sign-in link for admin, printed by serve"),
     ]
-    kept = [path for path in server.data.iterdir() if path.is_file()]
-    assert kept
-    assert [path for path in kept if path.stat().st_mode & 0o077] == []
+    assert open_to_others(server.data) == []
 
 
 ARENA = 64 << 20  # bytes that glibc reserves for one: some are in use, the others are not
