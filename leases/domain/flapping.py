@@ -46,7 +46,7 @@ _LOST = (ChangeType.ACQUIRED, ChangeType.TAKEN_OVER)  # the holder before had lo
 FEWEST = min(QUICK_LOSSES, *(rule.number for rule in RULES.values()))
 
 
-class BriefChange(msgspec.Struct, frozen=True, gc=False):
+class BriefChange(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """What the rule reads of a change."""
 
     change: ChangeType

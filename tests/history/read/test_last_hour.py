@@ -36,6 +36,17 @@ def test_a_lease_keeps_the_changes_that_may_flap_and_the_moments_of_an_hour():
     assert hour.version == 5
 
 
+def test_what_is_kept_of_a_lease_that_changed_once_is_little():
+    hour, keys = LastHour(), [ObjectName("apps", f"n-{number}") for number in range(1000)]
+    tracemalloc.start()
+    for number, key in enumerate(keys):
+        note(hour, key, number / 100)
+    kept = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert [one.at for one in hour.of(keys[500])] == [NOW + timedelta(minutes=5)]
+    assert kept < 1000 * 200
+
+
 def test_what_is_only_counted_takes_little_memory():
     hour = LastHour()
     times = (n / 10 for n in range(599))
