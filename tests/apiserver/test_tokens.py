@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from dashboard.management.commands.lease_tokens import Command
 from leases.apiserver.auth import Tokens
 from leases.wire.status import Unauthorized
 from tests.apiserver.clients import ADMIN, LEASES, Client, Process, lease
@@ -154,12 +155,19 @@ def test_nobody_reads_health_only(api: Process) -> None:
     ],
 )
 def test_bad_input_gets_one_sentence(
-    api: Process, arguments: tuple[str, ...], expected: str
+    api: Process,
+    arguments: tuple[str, ...],
+    expected: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    done = manage(api.data, "lease_tokens", *arguments)
-    assert done.returncode == 1
-    assert expected in done.stderr
-    assert len(done.stderr.strip().splitlines()) == 1
+    monkeypatch.setenv("LEASEBOARD_DATA", str(api.data))
+    with pytest.raises(SystemExit) as ended:
+        Command().run_from_argv(["manage.py", "lease_tokens", *arguments])
+    assert ended.value.code == 1
+    said = capsys.readouterr().err
+    assert expected in said
+    assert len(said.strip().splitlines()) == 1
 
 
 def test_the_files_are_for_their_owner_only(api: Process) -> None:

@@ -11,8 +11,6 @@ from pathlib import Path
 
 import pytest
 import yaml
-from compose_pydantic import ComposeSpecification
-from pydantic import ValidationError
 
 from dashboard.config import PREFIX, Config
 from tests.deploy.shipped import DEPLOY, steps
@@ -52,6 +50,9 @@ def test_every_setting_that_a_file_names_exists(name):
 
 
 def test_the_compose_file_is_what_the_specification_allows():
+    from compose_pydantic import ComposeSpecification
+    from pydantic import ValidationError
+
     whole = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
     ComposeSpecification.model_validate(whole)
     whole["services"]["leaseboard"] |= {"red_only": True, "cap_drop": "ALL"}
