@@ -46,6 +46,7 @@ BETWEEN_REVIEWS = timedelta(seconds=1)
 LOOK_AGAIN = tuple(timedelta(seconds=seconds) for seconds in (2, 26, 31))
 EPISODES_A_SECOND = 300
 MAX_EPISODES = 5000
+_LOCKS = frozenset(Kind) - {Kind.HEARTBEAT, Kind.IDENTITY}  # or may turn out to be one
 NOTHING_LOST: Mapping[str, Sequence[Clue]] = MappingProxyType({})
 FEW_EPISODES = 20  # judged within a millisecond
 MAX_LISTED = 4000  # heartbeats that ran out; the others that do are counted
@@ -53,11 +54,6 @@ MAX_LISTED = 4000  # heartbeats that ran out; the others that do are counted
 
 def _is_lost_heartbeat(episode: Episode) -> bool:
     return episode.kind is Kind.HEARTBEAT and episode.opening is ChangeType.EXPIRED
-
-
-def _may_be_lock(change: Change) -> bool:
-    """Whether the Lease may turn out to be one, which nobody who comes and goes with it is."""
-    return change.kind not in (Kind.HEARTBEAT, Kind.IDENTITY)
 
 
 class Casebook:
@@ -113,7 +109,7 @@ class Casebook:
             self._dirty = self._crowd_is_new = True
         elif opens(clue):
             self._open(Episode(clue))
-        elif change.change is ChangeType.CREATED and not change.inferred and _may_be_lock(change):
+        elif change.change is ChangeType.CREATED and not change.inferred and change.kind in _LOCKS:
             # Kept for long: what others did then is no part of its story.
             remember(self._births, key, replace(clue, silences=(), late_around=()))
 
