@@ -134,7 +134,7 @@ def test_it_dims_in_silence_and_comes_back(wall: Page, server: Server) -> None:
     server.process.send_signal(signal.SIGSTOP)
     try:
         expect(wall.locator(".w-stale")).to_be_visible(timeout=6000)
-        expect(wall.locator(".w-stale")).to_contain_text(re.compile(r"NOT LIVE for 00:00:\d\d"))
+        expect(wall.locator(".w-stale")).to_contain_text(re.compile(r"NOT LIVE for 00:00:0\d"))
         look = "getComputedStyle(document.querySelector('.w-main')).filter"
         assert "brightness" in wall.evaluate(look)
         for width, height in SCREENS:
