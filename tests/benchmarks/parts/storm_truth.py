@@ -52,26 +52,35 @@ class UnseenSpan:
 
 
 def unseen_spans(truth: list[Event], settling: float) -> list[UnseenSpan]:
-    """The times from which the API showed nothing but a list, and `settling` seconds about each."""
+    """The times from which the API showed nothing but a list, and `settling` seconds about each.
+
+    A watch that is refused is opened again from a list. A replay that is refused runs beside a
+    newer watch, which was opened from its list already.
+    """
     spans: list[UnseenSpan] = []
     since: int | None = None
     newest = 0  # from where a watch was opened last
     written: list[tuple[int, float]] = [(0, 0.0)]
     changes = [e for e in truth if e["kind"] in WORDS and e["kind"] != "resumed"]
+
+    def span(since: int, until: int, at: float) -> UnseenSpan:
+        began = max(written_at for version, written_at in written if version <= since)
+        last = {e["key"]: e["to"] for e in changes if since < int(e["rv"]) <= until}
+        return UnseenSpan(since, until, began - settling, at + settling, last)
+
     for event in truth:
-        if event["kind"] in WORDS:
-            written.append((int(event["rv"]), event["t"]))
-        elif event["kind"] == "storm.410" and int(event["rv"]) >= newest:  # else of a replay
-            since = int(event["rv"]) if since is None else min(since, int(event["rv"]))
-        elif event["kind"] == "storm.watch" and since is not None:
-            began = max(at for version, at in written if version <= since)
-            until = int(event["rv"])
-            last = {e["key"]: e["to"] for e in changes if since < int(e["rv"]) <= until}
-            ended = event["t"] + settling
-            spans.append(UnseenSpan(since, until, began - settling, ended, last))
-            since = None
-        if event["kind"] == "storm.watch":
-            newest = max(newest, int(event["rv"]))
+        kind, version = event["kind"], int(event.get("rv") or 0)
+        if kind in WORDS:
+            written.append((version, event["t"]))
+        elif kind == "storm.410" and version < newest:
+            spans.append(span(version, newest, event["t"]))
+        elif kind == "storm.410":
+            since = version if since is None else min(since, version)
+        elif kind == "storm.watch":
+            if since is not None:
+                spans.append(span(since, version, event["t"]))
+                since = None
+            newest = max(newest, version)
     return spans
 
 
