@@ -97,13 +97,21 @@ PARTS: dict[str, Draw] = {
 CHANGES = {"line": "history/_change.html", "row": "history/_row.html"}
 
 
+_DrawnRows = dict[tuple[str, str, ObjectName], tuple[Tracked, object, str]]
+
+
 class Drawings:
-    """Rows drawn once for all pages, kept per part and Lease until the Lease changes."""
+    """Rows drawn once for all pages, kept per part and Lease until the Lease changes, or until no
+    page asked for the row for one or two times `keep_seconds`.
+    """
 
     LIMIT = 5000
 
-    def __init__(self) -> None:
-        self._kept: dict[tuple[str, str, ObjectName], tuple[Tracked, object, str]] = {}
+    def __init__(self, keep_seconds: float = 60.0) -> None:
+        self._keep_seconds = keep_seconds
+        self._since = 0.0
+        self._kept: _DrawnRows = {}
+        self._before: _DrawnRows = {}
 
     def draw(
         self,
@@ -118,14 +126,17 @@ class Drawings:
         place = (cluster, part, tracked.key)
         # The bars of a day move every hour; a time that nobody watched is in no length of a term.
         aside = now.hour, flaps, activity.watched.pauses
-        kept = self._kept.get(place)
-        if kept is not None and kept[0] is tracked and kept[1] == aside:
-            return kept[2]
-        html = PARTS[part](cluster, tracked, now, activity)
-        if len(self._kept) >= self.LIMIT:
-            self._kept.clear()
-        self._kept[place] = (tracked, aside, html)
-        return html
+        self._forget()
+        kept = self._kept.get(place) or self._before.get(place)
+        if kept is None or kept[0] is not tracked or kept[1] != aside:
+            kept = (tracked, aside, PARTS[part](cluster, tracked, now, activity))
+        self._kept[place] = kept
+        return kept[2]
+
+    def _forget(self) -> None:
+        now = time.monotonic()
+        if now - self._since >= self._keep_seconds or len(self._kept) >= self.LIMIT:
+            self._since, self._before, self._kept = now, self._kept, {}
 
 
 def looks_alike(one: Tracked, other: Tracked) -> bool:

@@ -183,3 +183,16 @@ def test_a_row_is_drawn_once_an_hour_and_names_its_cluster(hub, monkeypatch):
     monkeypatch.setattr(Drawings, "LIMIT", 3)
     drawings.draw("b", "tile", tracked, six, hub.activity)
     assert len(drawings._kept) == 1
+
+
+def test_a_row_that_no_page_asks_for_is_not_kept(hub):
+    tracked = hub.store.get(KEY)
+
+    def draw(part: str) -> str:
+        return drawings.draw("a", part, tracked, NOW, hub.activity)
+
+    drawings = Drawings(keep_seconds=0)
+    html = draw("row")
+    assert draw("row") is draw("row") is html, "a page asks each time"
+    draw("tile"), draw("tile")
+    assert draw("row") is not html
