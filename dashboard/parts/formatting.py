@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from html import escape
 from typing import NamedTuple
 
 from leases.domain.steady_clock import in_utc
@@ -164,6 +165,13 @@ def shortened(text: str, limit: int) -> str:
         return text
     end = (limit - 1) // 2
     return f"{text[: limit - 1 - end]}…{text[len(text) - end :]}"
+
+
+def escaped(text: str) -> str:
+    """HTML of a text that may be `shortened`. Of a page with one sign beyond Latin-1, each letter
+    takes twice the memory.
+    """
+    return escape(text).replace("…", "&hellip;")
 
 
 def when(moment: datetime, now: datetime, *, fine: bool = False) -> str:

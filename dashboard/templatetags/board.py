@@ -49,15 +49,20 @@ def holder_link(
     return holder_url(cluster, holder.identity, at=at, in_leases=in_leases)
 
 
+@register.filter
+def escaped(text: str) -> SafeString:
+    return SafeString(formatting.escaped(text))
+
+
 @register.simple_tag
 def cut(name: ShownName | str) -> SafeString:
     """A name that CSS may cut in the middle, as inline text without any space of its own."""
     pieces = cut_name(name) if isinstance(name, str) else name
     if len(pieces) == 1:
-        return escape(pieces[0][0])
+        return escaped(pieces[0][0])
     marks = ("i" if may_be_cut else "span" for _, may_be_cut in pieces)
     html = [
-        f"<{mark}>{escape(text)}</{mark}>" for mark, (text, _) in zip(marks, pieces, strict=True)
+        f"<{mark}>{escaped(text)}</{mark}>" for mark, (text, _) in zip(marks, pieces, strict=True)
     ]
     return SafeString(f'<span class="cut">{"".join(html)}</span>')
 
@@ -82,9 +87,9 @@ register.filter("unbroken", formatting.unbroken)
 
 
 @register.filter
-def shortened(text: object, limit: int) -> str:
+def shortened(text: object, limit: int) -> SafeString:
     """Both ends of a text that is too long."""
-    return formatting.shortened(str(text), limit)
+    return escaped(formatting.shortened(str(text), limit))
 
 
 @register.filter

@@ -11,6 +11,7 @@ from django import template
 from django.utils.safestring import SafeString
 
 from dashboard.charts.lanes import Fog
+from dashboard.parts.formatting import escaped
 from dashboard.parts.lane_labels import WHOLLY, ShapeView
 
 register = template.Library()
@@ -113,4 +114,4 @@ def _clear_of(shape: ShapeView, fogs: Iterable[Fog]) -> str:
 
 
 def _text(shape: ShapeView, x: str, more: str = "") -> str:
-    return f'<text x="{x}"{more} y="15">{escape(shape.label)}</text>' if shape.label else ""
+    return f'<text x="{x}"{more} y="15">{escaped(shape.label)}</text>' if shape.label else ""

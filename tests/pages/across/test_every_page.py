@@ -36,6 +36,12 @@ def test_a_page_has_no_riddle_inline_style_handler_or_unknown_icon_and_can_be_dr
     assert [one for one in ids if f' id="{one}"' not in drawn] == []
 
 
+@pytest.mark.parametrize("path", PATHS)
+def test_a_page_about_plain_names_has_no_sign_beyond_latin_1(path, store, admin):
+    """One of them doubles what the text of a page takes in memory."""
+    assert re.findall(r".*[^\x00-\xff].*", text_of(admin.get(path))) == []
+
+
 def test_no_source_of_a_page_has_a_riddle():
     """Also what a page says in rare states."""
     places = ("templates", "static/js", "dashboard", "docs", "leases/domain")

@@ -183,7 +183,7 @@ def test_a_cluster_that_was_never_read_has_no_moment(board, operator):
     text = operator.get("/c/a/").content.decode()
     assert 'data-live="connecting"' in text
     assert re.search(r"<span data-stale-as-of hidden>", text)
-    assert "Connecting…" in pill(text)
+    assert "Connecting&hellip;" in pill(text)
 
 
 def test_a_term_is_measured_up_to_what_is_known(heard, operator):

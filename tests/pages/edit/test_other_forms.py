@@ -145,7 +145,7 @@ async def test_a_hand_over_to_a_typed_identity(cluster, admin):
     data = await opened(admin, "hand-over") | {"to": "", "other": "cp-2", "reason": "drill"}
     preview = await admin.post(f"{PATH}hand-over/", data)
     assert "transitions 7 to 8" in preview.content.decode()
-    assert re.search(r"preview again, or\s+press “Hand over”", preview.content.decode())
+    assert re.search(r"preview again, or\s+press &ldquo;Hand over&rdquo;", preview.content.decode())
     assert (await cluster.client.get(KEY)).holder == "cp-1"
     answer = await admin.post(f"{PATH}hand-over/", data | {"confirm": "yes"})
     assert answer.status_code == 302
