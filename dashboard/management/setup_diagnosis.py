@@ -25,7 +25,7 @@ from django.db.migrations.recorder import MigrationRecorder
 from django.db.utils import ConnectionHandler
 from django.http.request import split_domain_port, validate_host
 
-from dashboard.config import PREFIX, VERSION, VERSION_HEADER, Config, ConfigError, load
+from dashboard.config import PREFIX, VERSION, VERSION_HEADER, Config, ConfigError, check_names, load
 from dashboard.parts.cluster_diagnosis import Finding, Level
 from dashboard.serving import data_directory
 from leases.apiserver.http.port import CannotStart
@@ -98,15 +98,17 @@ def examine_settings(config: Config, names: list[str]) -> list[Finding]:
                 do=f"Add {host} to LEASEBOARD_ALLOWED_HOSTS.",
             )
         )
+    try:
+        if config.cluster_secrets is None:
+            check_names(config, config.clusters)
+    except ConfigError as error:
+        findings.append(_problem(CHECK, str(error)))
     return findings
 
 
 def _finding(name: str, said: str) -> Finding:
     if name in KNOWN:
-        found, _, do = said.partition(": ")
-        return Finding(
-            check=CHECK, level=Level.PROBLEM, found=f"{found}.", do=f"{do[:1].upper()}{do[1:]}"
-        )
+        return _problem(CHECK, said)
     close = get_close_matches(name, KNOWN, n=1)
     return Finding(
         check=CHECK,

@@ -16,16 +16,7 @@ from django.db import Error
 
 from dashboard import clock
 from dashboard.access.kept_secrets import KUBECONFIGS, CannotUnseal, unseal, unseal_text
-from dashboard.config import (
-    PREFIX,
-    VERSION,
-    ClusterSpec,
-    Config,
-    ConfigError,
-    check_clusters,
-    check_names,
-    parse_cluster,
-)
+from dashboard.config import PREFIX, VERSION, ClusterSpec, Config, check_clusters, parse_cluster
 from dashboard.log_lines import hide, redact
 from dashboard.management import setup_diagnosis
 from dashboard.management.refusing import RefusingCommand, parse_port
@@ -72,7 +63,6 @@ class Command(RefusingCommand):
             *setup_diagnosis.examine_settings(
                 config, [name for name in os.environ if name.startswith(PREFIX)]
             ),
-            *_names(config),
             setup_diagnosis.examine_memory(),
             setup_diagnosis.examine_port(host, port, _host_of(config)),
             *_data(config, timeout),
@@ -172,16 +162,6 @@ async def _clusters(config: Config, seconds: float) -> list[Finding]:
         problem = Level.PROBLEM
         secrets = [Finding(check="secrets", level=problem, found=str(error))]
     return [finding for found in await asyncio.gather(*examined) for finding in found] + secrets
-
-
-def _names(config: Config) -> list[Finding]:
-    try:
-        if config.cluster_secrets is None:
-            check_names(config, config.clusters)
-    except ConfigError as error:
-        found, _, do = str(error).partition(": ")
-        return [Finding(check="settings", level=Level.PROBLEM, found=f"{found}.", do=do)]
-    return []
 
 
 def _host_of(config: Config) -> str:

@@ -257,6 +257,10 @@ BROKEN: dict[str, tuple[Callable[[SetUp], Any], str, str, str, int]] = {
         "Did you mean LEASEBOARD_RETENTION_DAYS?", 2,
     ),
     "setting is wrong": (setting("HTTPS", "perhaps"), "settings", "'perhaps'", "true or false", 2),
+    "no cluster of that name": (
+        setting("READ_ONLY", "prd"), "settings", "names 'prd', which is not watched",
+        "Write true, or names among prod.", 2,
+    ),
     "links lead to another host": (
         setting("URL", "https://leases.example.com:8443"), "settings", "do not answer to that host",
         "Add leases.example.com to LEASEBOARD_ALLOWED_HOSTS", 2,
