@@ -6,15 +6,22 @@ from functools import cache
 from typing import Any
 
 from django import template
+from django.template.defaultfilters import capfirst
 from django.template.loader import render_to_string
 from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString
 
+from dashboard.charts.bars import Sparkline
 from dashboard.parts import cluster_menu, formatting
+from dashboard.parts.flapping import FlapView
+from dashboard.parts.lease_row import Freshness
 from dashboard.parts.names import HolderView, ShownName, cut_name
 from dashboard.parts.page_links import holder_url
 
 register = template.Library()
+
+_SHORT_HOST = 6  # letters that CSS does not cut
+_LASTING = ("expired", "vacant", "unknown")  # phases that flapping does not stand for
 
 
 @register.simple_tag
@@ -65,6 +72,92 @@ def cut(name: ShownName | str) -> SafeString:
         f"<{mark}>{escaped(text)}</{mark}>" for mark, (text, _) in zip(marks, pieces, strict=True)
     ]
     return SafeString(f'<span class="cut">{"".join(html)}</span>')
+
+
+@register.simple_tag
+def holder(
+    view: HolderView | None, url: str = "", *, at_link: bool = False, nobody: str = "no holder"
+) -> SafeString:
+    """Who holds, or `nobody`; `url`: what it holds; `at_link` where the playhead moves that URL."""
+    if not view:
+        return SafeString(
+            f'<span class="holder none"><span class="host">{escaped(nobody)}</span></span>'
+        )
+    host, tail = view.ends
+    tag, link, whole = "span", "", escaped(view.identity)
+    if url:
+        tag, link = "a", f' aria-label="{whole}"'
+    href = f' href="{escape(url)}"{" data-at-link" if at_link else ""}' if url else ""
+    ends = f'<span class="tail">{escaped(tail)}</span>' if tail else ""
+    ends += f'<span class="id">{escaped(view.id)}</span>' if view.id else ""
+    return SafeString(
+        f'<{tag}{href} class="holder h{view.hue}" title="{whole}"{link}>'
+        f'<span class="host{" long" if len(host) > _SHORT_HOST else ""}">{escaped(host)}</span>'
+        f"{ends}</{tag}>"
+    )
+
+
+@register.simple_tag
+def state(
+    phase: str,
+    *,
+    flap: FlapView | None = None,
+    excuse: str = "",
+    pill: bool = False,
+    excused: bool = False,
+) -> SafeString:
+    """A state as shape, colour and word. A held Lease may flap instead. `pill` makes it a badge;
+    `excuse` says in words why it is no problem, `excused` only that it is none.
+    """
+    if flap and phase not in _LASTING:
+        return SafeString(
+            f'<span class="state is-late flap" title="{escape(flap.says)}">{icon("i-flap")}'
+            f"<span>Flapping <small>{escape(flap.short)}</small></span></span>"
+        )
+    css = " flap" if flap else " flap excused" if excuse else " excused" if excused else ""
+    title = f' title="{escape(flap.says)}"' if flap else ""
+    word = "Not understood" if phase == "unknown" else capfirst(phase)
+    aside = (flap.short if flap else "") or excuse
+    small = f" <small>{escape(aside)}</small>" if aside else ""
+    return SafeString(
+        f'<span class="state is-{escape(phase)}{" pill" if pill else ""}{css}"{title}>'
+        f"{shape(phase)}<span>{escape(word)}{small}</span></span>"
+    )
+
+
+@register.simple_tag
+def fresh(of: Freshness, phase: str, *, short: bool = False) -> SafeString:
+    """What is left of a Lease, and the age of its last renewal; `short`: without its "ago"."""
+    bar = duration = ""
+    if of.duration:
+        tick = (
+            "" if of.tick is None else f'<rect class="tick" x="{of.tick}" width="1.5" height="6"/>'
+        )
+        duration = f' data-duration="{of.duration}"'
+        bar = (
+            '<svg viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true">'
+            f'<rect class="left" width="{of.left}" height="6"/>{tick}</svg>'
+        )
+    edited = f' data-edited="{of.edited}"' if of.edited else ""
+    return SafeString(
+        f'<span class="fresh is-{escape(phase)}{"" if of.duration else " open"}" data-fresh'
+        f' data-observed="{of.observed}"{edited}{duration}{" data-short" if short else ""}>'
+        f'{bar}<span class="age">{escape(of.age)}{"" if short else " ago"}</span></span>'
+    )
+
+
+@register.simple_tag
+def spark(of: Sparkline) -> SafeString:
+    """Changes per hour of the last day."""
+    blind = f", {of.unwatched} h not watched" if of.unwatched else ""
+    paths = f'<path class="fog" fill="url(#fog)" d="{of.blind}"/>' if of.blind else ""
+    paths += f'<path class="bar zero" d="{of.zero}"/>'
+    paths += f'<path class="bar" d="{of.some}"/>' if of.some else ""
+    paths += f'<path class="bar hot" d="{of.hot}"/>' if of.hot else ""
+    return SafeString(
+        '<svg class="spark" viewBox="0 0 76 18" role="img" aria-label="'
+        f'{formatting.counted(of.total, "change")} in 24 h{blind}">{paths}</svg>'
+    )
 
 
 _FIGURE = '<a class="fig {}" href="{}" title="{}"><b>{}</b><small>{}</small></a>'
