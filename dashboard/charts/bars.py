@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from functools import cache
 
 import msgspec
 
@@ -240,5 +241,6 @@ def sparkline(numbers: Sequence[int], unwatched: Sequence[str] = ()) -> Sparklin
     return Sparkline(**drawn, total=sum(numbers), unwatched=len(paths["blind"]))
 
 
+@cache  # of few places and heights
 def _spark(x: float, height: float, width: float = BAR) -> str:
     return f"M{x:.1f} {SPARK_FLOOR}v-{round(height, 1):g}h{width}v{round(height, 1):g}z"

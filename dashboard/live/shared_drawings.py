@@ -25,6 +25,7 @@ from dashboard.parts.key_figures import unwatched_by_hour
 from dashboard.parts.lease_head import lease_view
 from dashboard.parts.lease_row import row_view, wall_tile
 from dashboard.parts.node_summary import group_lines, nodes_view
+from dashboard.templatetags.board import lease_row
 from dashboard.watched_cluster import Grouping
 from leases.domain.change import Change, identity
 from leases.domain.lease import ObjectName
@@ -45,7 +46,7 @@ def render_row(cluster: str, tracked: Tracked, now: datetime, activity: Activity
         cluster, tracked, now,
         hours=hours, unwatched=unwatched, flapping=how, watched=activity.watched,
     )  # fmt: skip
-    return _plain("leases/_row.html", {"row": row})
+    return str.__str__(lease_row(row))
 
 
 def render_tile(cluster: str, tracked: Tracked, now: datetime, activity: Activity) -> str:

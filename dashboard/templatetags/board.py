@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString
 from dashboard.charts.bars import Sparkline
 from dashboard.parts import cluster_menu, formatting
 from dashboard.parts.flapping import FlapView
-from dashboard.parts.lease_row import Freshness
+from dashboard.parts.lease_row import Freshness, RowView
 from dashboard.parts.names import HolderView, ShownName, cut_name
 from dashboard.parts.page_links import holder_url
 
@@ -158,6 +158,65 @@ def spark(of: Sparkline) -> SafeString:
         '<svg class="spark" viewBox="0 0 76 18" role="img" aria-label="'
         f'{formatting.counted(of.total, "change")} in 24 h{blind}">{paths}</svg>'
     )
+
+
+@register.simple_tag
+def lease_row(row: RowView) -> SafeString:
+    """One Lease in a list, on the overview or in a live frame. A template takes three times as
+    long, and a page has up to two thousand.
+    """
+    key, url, reason = escape(row.key), escape(row.url), escape(row.kind_reason)
+    css = " flaps" if row.flap else " excused" if row.excuse else ""
+    domain = f'<span class="dom">{escape(row.domain)}</span>' if row.domain else ""
+    who = _NOT_KNOWN if row.skipped and not row.holder else holder(row.holder)
+    return SafeString(
+        f'<tr role="row" id="row-{key}" class="is-{escape(row.phase)}{css}" data-key="{key}"'
+        f' data-href="{url}">\n'
+        '<td role="cell" class="c-state m-state"><label class="choose only-edit"><input'
+        f' type="checkbox" name="lease" value="{key}" form="choose"><span class="vh">Choose {key}'
+        f"</span></label> {_state_of(row)}</td>\n"
+        f'<td role="cell" class="m-name"><span class="lease" title="{key}"><span class="ns">'
+        f'{cut(row.namespace)}</span> <a class="name" href="{url}" aria-label="{escape(row.name)}">'
+        f"{cut(row.shown)}{domain}</a></span></td>\n"
+        f'<td role="cell" class="c-kind m-hide muted" title="{reason}">{escape(row.kind)} <span'
+        f' class="reason">{reason}</span></td>\n'
+        f'<td role="cell" class="c-hold m-holder">{who}</td>\n'
+        f'<td role="cell" class="c-held num muted m-hide">{_held_of(row, key)}</td>\n'
+        f'<td role="cell" class="c-fresh m-fresh">{_freshness_of(row)}</td>\n'
+        f'<td role="cell" class="c-spark m-hide">{spark(row.spark) if row.spark else ""}</td>\n'
+        f'<td role="cell" class="c-n num m-hide">{escape(row.transitions)}</td>\n</tr>\n'
+    )
+
+
+_NOT_KNOWN = '<span class="faint">not known</span>'
+
+
+def _state_of(row: RowView) -> SafeString:
+    return state(row.phase, flap=row.flap, excuse=row.excuse)
+
+
+def _held_of(row: RowView, key: str) -> str:
+    held = row.held
+    if held is None:
+        return _NOT_KNOWN if row.skipped else '<span class="faint">none</span>'
+    counts = (
+        f' data-since="{held.since}" data-measure="held-for" data-of="lease:{key}" data-span="now"'
+        if held.since
+        else ""
+    )
+    note = capfirst(escape(held.note))
+    began = f'<small class="faint part" title="{note}">{escape(held.began)}</small>'
+    return f"<span{counts}>{escape(held.length)}</span>{began if held.began else ''}"
+
+
+def _freshness_of(row: RowView) -> str:
+    word = ""
+    if row.flap or row.phase in ("expired", "vacant"):
+        word = f'<span class="word">{_state_of(row)}</span> '
+    if row.fresh and not row.skipped:
+        return word + fresh(row.fresh, row.phase)
+    said = row.skipped or (f"since {row.vacant_since}" if row.vacant_since else "no renewTime")
+    return f'{word}<span class="since muted">{escape(said)}</span>'
 
 
 _FIGURE = '<a class="fig {}" href="{}" title="{}"><b>{}</b><small>{}</small></a>'
