@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from itertools import pairwise
+from itertools import islice, pairwise
 from operator import attrgetter
 
 import msgspec
@@ -62,24 +62,22 @@ def lanes(
     Without `counted` there are no bands, which is faster.
     """
     before = changes_before(cluster, keys, since)
-    numbers = {key: _number(cluster, key, since, until) for key in keys}
+    numbers = dict(zip(keys, _numbers(cluster, [(key, since, until) for key in keys]), strict=True))
     full = max(MIN_CHANGES, CHANGES // max(1, len(keys)))
-    busy = sum(number > full for number in numbers.values())
-    pieces = min(MAX_PIECES, max(MIN_PIECES, PIECES // max(1, busy)))
+    busy = [key for key, number in numbers.items() if number > full]
+    pieces = min(MAX_PIECES, max(MIN_PIECES, PIECES // max(1, len(busy))))
+    edges = [since + (until - since) * step / pieces for step in range(pieces + 1)]
+    shown = _at_edges(cluster, busy, edges)
+    bands = _bands(cluster, busy, edges) if counted else {}
     found = []
     for key, number in numbers.items():
         if key not in before and not number:
             continue
-        changes: list[Change] = []
-        bands: tuple[BusyPiece, ...] = ()
-        if number > full:
-            edges = [since + (until - since) * step / pieces for step in range(pieces + 1)]
-            changes = _at_edges(cluster, key, edges)
-            bands = _bands(cluster, key, edges) if counted else ()
-        elif number:
-            changes = _changes(cluster, key, since, until)
+        changes = shown.get(key)
+        if changes is None:
+            changes = _changes(cluster, key, since, until) if number else []
         life = fold([*before.get(key, ()), *changes])
-        found.append(Lane(key=key, life=life, changes=number, bands=bands))
+        found.append(Lane(key=key, life=life, changes=number, bands=bands.get(key, ())))
     return found
 
 
@@ -263,34 +261,65 @@ def _grouped(
         )
 
 
-_INSIDE = "cluster = %s AND namespace = %s AND name = %s AND at > %s AND at <= %s"
+# What is counted, in one parameter: a statement for each piece would take most of a page's time.
+_STRETCH = "value ->> 0 AS number, value ->> 1 AS namespace, value ->> 2 AS name, "
+_ASKED = {
+    "sqlite": f"(SELECT {_STRETCH} value ->> 3 AS since, value ->> 4 AS until "  # noqa: S608
+    "FROM json_each(%s))",
+    "postgresql": f"(SELECT {_STRETCH} CAST(value ->> 3 AS timestamptz) AS since, "  # noqa: S608
+    "CAST(value ->> 4 AS timestamptz) AS until FROM json_array_elements(CAST(%s AS json)))",
+}
 
 
-def _number(cluster: str, key: ObjectName, since: datetime, until: datetime) -> int:
-    sql = f"SELECT COUNT(*) FROM {by_index('change_by_lease')} WHERE {_INSIDE}"  # noqa: S608
-    number: int = select(sql, [cluster, key.namespace, key.name, since, until])[0][0]
-    return number
+def _numbers(cluster: str, asked: Sequence[tuple[ObjectName, datetime, datetime]]) -> list[int]:
+    """Return how many changes each Lease has after a time, up to another."""
+    adapt = connection.ops.adapt_datetimefield_value
+    encoded = msgspec.json.encode(
+        [
+            (number, key.namespace, key.name, str(adapt(since)), str(adapt(until)))
+            for number, (key, since, until) in enumerate(asked)
+        ]
+    )
+    sql = (
+        f"SELECT asked.number, (SELECT COUNT(*) FROM {by_index('change_by_lease')} "  # noqa: S608
+        "WHERE cluster = %s AND namespace = asked.namespace AND name = asked.name "
+        f"AND at > asked.since AND at <= asked.until) FROM {_ASKED[connection.vendor]} AS asked"
+    )
+    found = {int(number): count for number, count in select(sql, [cluster, encoded.decode()])}
+    return [found[number] for number in range(len(asked))]
 
 
 def _changes(cluster: str, key: ObjectName, since: datetime, until: datetime) -> list[Change]:
     sql = (
         f"SELECT {COLUMNS} FROM {by_index('change_by_lease')} "  # noqa: S608
-        f"WHERE {_INSIDE} ORDER BY at, id"
+        "WHERE cluster = %s AND namespace = %s AND name = %s AND at > %s AND at <= %s "
+        "ORDER BY at, id"
     )
     rows = select(sql, [cluster, key.namespace, key.name, since, until])
     return [to_change(row) for row in rows]
 
 
-def _at_edges(cluster: str, key: ObjectName, edges: Sequence[datetime]) -> list[Change]:
-    """Return the changes that define a busy lane at the end of each piece."""
-    changes = changes_at(cluster, [(key, edge) for edge in edges[1:]])
-    once = {(change.at, change.change, change.uid): change for part in changes for change in part}
-    return sorted(
-        (change for change in once.values() if change.at > edges[0]), key=attrgetter("at")
-    )
+def _at_edges(
+    cluster: str, busy: Sequence[ObjectName], edges: Sequence[datetime]
+) -> dict[ObjectName, list[Change]]:
+    """Return the changes that define each busy lane at the end of each piece."""
+    ends = edges[1:]
+    parts = iter(changes_at(cluster, [(key, edge) for key in busy for edge in ends]))
+    found = {}
+    for key in busy:
+        here = [change for part in islice(parts, len(ends)) for change in part]
+        once = {(one.at, one.change, one.uid): one for one in here if one.at > edges[0]}
+        found[key] = sorted(once.values(), key=attrgetter("at"))
+    return found
 
 
-def _bands(cluster: str, key: ObjectName, edges: Sequence[datetime]) -> tuple[BusyPiece, ...]:
+def _bands(
+    cluster: str, busy: Sequence[ObjectName], edges: Sequence[datetime]
+) -> dict[ObjectName, tuple[BusyPiece, ...]]:
     """Count the changes in each piece that has any."""
-    pieces = ((start, end, _number(cluster, key, start, end)) for start, end in pairwise(edges))
-    return tuple(BusyPiece(since=start, until=end, changes=n) for start, end, n in pieces if n)
+    asked = [(key, *piece) for key in busy for piece in pairwise(edges)]
+    found: dict[ObjectName, list[BusyPiece]] = {key: [] for key in busy}
+    for (key, start, end), number in zip(asked, _numbers(cluster, asked), strict=True):
+        if number:
+            found[key].append(BusyPiece(since=start, until=end, changes=number))
+    return {key: tuple(pieces) for key, pieces in found.items()}
