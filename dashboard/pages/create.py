@@ -10,7 +10,6 @@ from django import forms
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
-from django.urls import reverse
 
 from dashboard.forms.edit_form import MAX_TYPED_HOLDER, LeaseForm
 from dashboard.forms.fields import Area, CounterField, DurationField, TextLine
@@ -18,7 +17,7 @@ from dashboard.forms.form_page import ActionPage, form_view
 from dashboard.forms.what_happens import of_create
 from dashboard.parts.cluster_write_access import WriteAccess, may_write
 from dashboard.parts.lease_head import to_yaml, without_managed_fields
-from dashboard.parts.names import holder_view, lease_url
+from dashboard.parts.names import cluster_path, holder_view, lease_url
 from leases.actions.audit import DONE
 from leases.actions.write_lease import DryRun
 from leases.domain.edit import NewLease
@@ -230,7 +229,7 @@ class CreatePage(ActionPage[CreateLeaseForm]):
             await asyncio.sleep(LOOK_SECONDS)
         else:
             text = f"{key} was created. The list shows it once the cluster reports it."
-            url = reverse("leases", args=[self.cluster.name])
+            url = cluster_path("leases", self.cluster.name)
         await sync_to_async(messages.success)(self.request, text)
         return redirect(url)
 

@@ -10,7 +10,6 @@ from django.contrib import messages
 from django.contrib.auth.models import User
 from django.http import HttpResponse, HttpResponseBase, QueryDict
 from django.shortcuts import redirect
-from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST, require_safe
 
@@ -35,7 +34,7 @@ from dashboard.lists.url_parameters import (
 from dashboard.parts.formatting import age, counted, when
 from dashboard.parts.key_figures import Measure, lease_measures
 from dashboard.parts.lease_filter import PAGE_SIZE
-from dashboard.parts.names import ShownName, lease_url, shown_name
+from dashboard.parts.names import ShownName, cluster_path, lease_url, shown_name
 from leases.actions.overrides import set_objective
 from leases.domain.figures import (
     DAY,
@@ -352,7 +351,7 @@ def objective(request: ClusterRequest, cluster: str) -> HttpResponseBase:
     set_objective(user=cast("User", request.user), cluster=cluster, percent=percent, at=clock.now())
     messages.success(request, f"The objective of {cluster} is {percent:g} % from now on.")
     back = request.POST.get("next", "")
-    page = reverse("reliability", args=[cluster])
+    page = cluster_path("reliability", cluster)
     good = back.startswith(page) and url_has_allowed_host_and_scheme(back, allowed_hosts=None)
     return redirect(back if good else page)
 
@@ -371,7 +370,7 @@ def _around(
     request: ClusterRequest, wanted: ReliabilityFilter, objective: float, now: datetime
 ) -> dict[str, Any]:
     """The choices, and the period before and after."""
-    path = reverse("reliability", args=[request.cluster.name])
+    path = cluster_path("reliability", request.cluster.name)
     links = ListLinks(path, wanted)
     period, since = wanted.length, wanted.first_day(now)
     following = next_first_day(period, since)
@@ -394,7 +393,7 @@ def _around(
         "here_url": links.url(),
         "objective": f"{objective:g}",
         "default_objective": f"{_default(request.cluster.name):g}",
-        "objective_url": reverse("reliability_objective", args=[request.cluster.name]),
+        "objective_url": cluster_path("reliability_objective", request.cluster.name),
         "given": {
             "date": wanted.day,
             "namespace": wanted.namespace,
@@ -415,7 +414,7 @@ def _found(
 ) -> dict[str, Any]:
     period, since = wanted.length, wanted.first_day(now)
     days = by_day(cluster, last_days(now), [one.key for one in shown])
-    links = ListLinks(reverse("reliability", args=[cluster]), wanted)
+    links = ListLinks(cluster_path("reliability", cluster), wanted)
     of_namespace = wanted.by == Scope.NAMESPACE
     lines = [
         line(

@@ -11,7 +11,6 @@ import msgspec
 from django.core.exceptions import SuspiciousOperation
 from django.http import HttpRequest, HttpResponseBase, QueryDict
 from django.shortcuts import redirect
-from django.urls import reverse
 
 from dashboard.access.drawing_gate import drawing_gate
 from dashboard.access.guards import ClusterRequest, check_view
@@ -254,7 +253,7 @@ def of_all_clusters(
             if len(clusters) == 1 and by_person and not others:
                 query = request.GET.copy()
                 query.pop("cluster", None)
-                url = reverse(of_one, args=[next(iter(clusters))])
+                url = cluster_path(of_one, next(iter(clusters)))
                 return redirect(f"{url}?{query.urlencode()}" if query else url)
             about = cast("ClusterRequest", request)
             about.spans = True

@@ -7,10 +7,10 @@ from urllib.parse import urlencode
 
 import msgspec
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
-from django.urls import reverse
 
 from dashboard import clock
 from dashboard.access.guards import ClusterRequest, may_edit
+from dashboard.parts.names import cluster_path
 from dashboard.watched_cluster import WatchedCluster
 from leases.kube.lease_client import may
 from leases.wire.status import ApiError
@@ -115,7 +115,7 @@ def known_rights(
     if len(found) == len(verbs):
         return rights_of(found)
     query = urlencode({"namespace": namespace, "verbs": ",".join(verbs)})
-    return WriteRights((), f"{reverse('write_rights', args=[request.cluster.name])}?{query}")
+    return WriteRights((), f"{cluster_path('write_rights', request.cluster.name)}?{query}")
 
 
 def rights_of(answers: Mapping[str, WriteAccess]) -> WriteRights:

@@ -6,7 +6,6 @@ from typing import Any
 from urllib.parse import urlencode
 
 import msgspec
-from django.urls import reverse
 
 from dashboard.board import running_board
 from dashboard.charts.time_axis import Band, Scale, incident_bands
@@ -97,7 +96,7 @@ class IncidentLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def incident_url(cluster: str, incident: str) -> str:
-    return reverse("incident", args=[cluster, incident])
+    return f"{cluster_path('incidents', cluster)}{incident}/"
 
 
 def cause_view(cause: Cause, confidence: Confidence) -> CauseView:

@@ -19,6 +19,7 @@ from dashboard.board import running_board
 from dashboard.config import VERSION
 from dashboard.lists.typed_times import COOKIE, UTC_ZONE, answer_in, is_zone, zone_of_typed
 from dashboard.parts.fleet_row import FLEET_LIVE_URL
+from dashboard.parts.names import cluster_path
 from dashboard.parts.page_links import all_clusters_url
 from dashboard.parts.saved_view import unless_away
 from dashboard.watched_cluster import WatchedCluster
@@ -94,7 +95,7 @@ def page(request: HttpRequest) -> dict[str, Any]:
         of_wall = PARAMETER in request.GET or SCREEN in request.GET
         query = f"?{request.GET.urlencode()}" if of_wall else ""
         context["live_url"] = f"/c/{cluster.name}/live/page/{query}"
-        context["wall_url"] = reverse("wall", args=[cluster.name])
+        context["wall_url"] = cluster_path("wall", cluster.name)
     return context
 
 

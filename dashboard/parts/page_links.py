@@ -138,7 +138,7 @@ class NotKnown(Http404):
 
 def holder_page(cluster: str, host: str) -> str:
     """Everything about one host, or one identity that names no host."""
-    return reverse("holder", args=[cluster, holder_in_path(host)])
+    return f"{cluster_path('holders', cluster)}{holder_in_path(host)}/"
 
 
 def all_clusters_url() -> str:
@@ -148,7 +148,7 @@ def all_clusters_url() -> str:
 
 def _url(page: str, cluster: str, query: dict[str, str]) -> str:
     kept = urlencode({name: value for name, value in query.items() if value})
-    path = reverse(page, args=[cluster])
+    path = cluster_path(page, cluster)
     return f"{path}?{kept}" if kept else path
 
 

@@ -19,6 +19,7 @@ from dashboard.board import running_board
 from dashboard.lists.declaration import List
 from dashboard.lists.url_parameters import FILTERS, BadFilter, for_input
 from dashboard.parts.formatting import shortened
+from dashboard.parts.names import cluster_path
 from dashboard.parts.page_links import all_clusters_url
 from leases.history.database import AWAY, reach
 from leases.models import Person, SavedView
@@ -127,7 +128,7 @@ def wall_url(view: SavedView) -> str:
         return ""
     for name in NOT_OF_WALLS:
         query.pop(name, None)
-    path = reverse("wall", args=[view.cluster])
+    path = cluster_path("wall", view.cluster)
     return f"{path}?{query.urlencode()}" if query else path
 
 

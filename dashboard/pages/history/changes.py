@@ -9,7 +9,6 @@ from urllib.parse import urlencode
 
 import msgspec
 from django.http import HttpResponseBase, QueryDict
-from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from dashboard.access.guards import ClusterRequest, viewer_required
@@ -22,6 +21,7 @@ from dashboard.parts.cause_words import CAUSE_WORDS
 from dashboard.parts.change_sentence import WORDS, signed_lines, with_known_causes, with_unwritten
 from dashboard.parts.changes_strip import strip_of, strip_view
 from dashboard.parts.formatting import capitalized, counted, shortened, span_of
+from dashboard.parts.names import cluster_path
 from dashboard.parts.page_links import LINES, TABLE, HistoryState
 from dashboard.parts.time_range import MAX_RANGE, RANGES, SHORTEST
 from dashboard.watched_cluster import WatchedCluster
@@ -134,7 +134,7 @@ def timeline_link(cluster: str, wanted: HistoryState, now: datetime) -> str:
     kinds = wanted.kind or (tuple(kind.value for kind in Kind) if searches else ())
     query = [*stretch_of(wanted, now), ("q", text), ("holder", wanted.holder or "")]
     query += [("kind", kind) for kind in kinds]
-    return f"{reverse('timeline', args=[cluster])}?{urlencode([q for q in query if q[1]])}"
+    return f"{cluster_path('timeline', cluster)}?{urlencode([q for q in query if q[1]])}"
 
 
 def ranking_link(cluster: str, wanted: HistoryState, now: datetime) -> str:
@@ -144,7 +144,7 @@ def ranking_link(cluster: str, wanted: HistoryState, now: datetime) -> str:
         until = min(now, wanted.until or now)
         pairs = [("from", write_moment(until - HOUR)), ("to", write_moment(until))]
     query = [*pairs, *(("kind", kind) for kind in wanted.kind)]
-    return f"{reverse('stretch', args=[cluster])}?{urlencode([q for q in query if q[1]])}"
+    return f"{cluster_path('stretch', cluster)}?{urlencode([q for q in query if q[1]])}"
 
 
 def stretch_of(wanted: HistoryState, now: datetime) -> Pairs:

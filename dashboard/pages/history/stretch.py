@@ -8,7 +8,6 @@ from urllib.parse import urlencode
 
 import msgspec
 from django.http import HttpResponseBase
-from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from dashboard.access.guards import ClusterRequest, viewer_required
@@ -28,7 +27,7 @@ from dashboard.parts.formatting import age, counted, span_of, when
 from dashboard.parts.incident_line import as_known, incident_line, incidents_between, incidents_url
 from dashboard.parts.key_figures import Measure, lease_measures
 from dashboard.parts.lease_controls import KIND_LABELS
-from dashboard.parts.names import shown_name
+from dashboard.parts.names import cluster_path, shown_name
 from dashboard.parts.page_links import lease_url_at, shown_time
 from dashboard.parts.time_range import StretchFilter, TimeRange, stretch_links, window
 from leases.domain.figures import LONG_GAP_SECONDS, Span
@@ -245,7 +244,7 @@ class StretchRanking(List[RankingFilter, LeaseTotals]):
         def page(name: str, query: dict[str, str]) -> str:
             kinds = [("kind", kind.value) for kind in wanted.kinds]
             pairs = [*((key, value) for key, value in query.items() if value), *kinds]
-            return f"{reverse(name, args=[self.request.cluster.name])}?{urlencode(pairs)}"
+            return f"{cluster_path(name, self.request.cluster.name)}?{urlencode(pairs)}"
 
         return {
             "links": stretch_links(links, wanted, shown, now=self.now),

@@ -27,7 +27,7 @@ from dashboard.parts.holder_place import SECONDS, place_view
 from dashboard.parts.incident_line import as_known, incident_line
 from dashboard.parts.key_figures import Kpi
 from dashboard.parts.lease_row import row_view
-from dashboard.parts.names import holder_view, is_digest, part_of, shown_name
+from dashboard.parts.names import cluster_path, holder_view, is_digest, part_of, shown_name
 from dashboard.parts.page_links import NotKnown, holder_page
 from dashboard.parts.time_range import RANGES, range_label
 from dashboard.watched_cluster import WatchedCluster
@@ -78,7 +78,7 @@ def _asked(cluster: WatchedCluster, named: str, wanted: HolderStretch) -> Asked:
             f"last {range_label(wanted.range)}. History knows older ones."
         )
         part = "" if is_digest(named) else urlencode({"q": part_of(named)})
-        url = f"{reverse('history', args=[cluster.name])}?{part}".rstrip("?")
+        url = f"{cluster_path('history', cluster.name)}?{part}".rstrip("?")
         raise NotKnown(text, url, "Look in History")
     return Asked(cluster, found, wanted, held, now)
 
@@ -134,7 +134,7 @@ def _page(asked: Asked) -> dict[str, Any]:
         "incidents": [
             incident_line(one, now) for one in as_known((one.incident for one in stored), now)
         ],
-        "incidents_url": f"{reverse('incidents', args=[cluster])}?{urlencode(which)}",
+        "incidents_url": f"{cluster_path('incidents', cluster)}?{urlencode(which)}",
         "place_url": f"{row['url']}place/",
         "json_url": links.url_as("json"),
         "feed_seq": feed_seq,

@@ -11,7 +11,6 @@ from urllib.parse import urlencode
 from asgiref.sync import sync_to_async
 from django.http import HttpRequest, HttpResponseBase
 from django.shortcuts import redirect
-from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from dashboard import clock
@@ -36,7 +35,7 @@ from dashboard.parts.formatting import (
 from dashboard.parts.key_figures import Kpi, unread
 from dashboard.parts.lease_controls import KIND_LABELS
 from dashboard.parts.lease_row import held_view
-from dashboard.parts.names import lease_url
+from dashboard.parts.names import cluster_path, lease_url
 from dashboard.parts.page_links import holder_page
 from dashboard.parts.time_range import RANGES, range_label
 from leases.domain.figures import Span, held
@@ -188,9 +187,9 @@ def _row(
         "chips": tuple(_chip(cluster, one) for one in holds[:most]),
         "last_held": tuple(_chip(cluster, one) for one in last_held[:most]),
         "more": max(0, len(holds) - most) + max(0, len(last_held) - most),
-        "more_url": f"{reverse('leases', args=[cluster])}?{urlencode(which)}",
-        "timeline_url": f"{reverse('timeline', args=[cluster])}?{urlencode(time | which)}",
-        "history_url": f"{reverse('history', args=[cluster])}?{urlencode(time | found_by)}",
+        "more_url": f"{cluster_path('leases', cluster)}?{urlencode(which)}",
+        "timeline_url": f"{cluster_path('timeline', cluster)}?{urlencode(time | which)}",
+        "history_url": f"{cluster_path('history', cluster)}?{urlencode(time | found_by)}",
         "spells": [(spell, spell_title(spell, now)) for spell in drawn],
         "fogs": fog(blind, scale),
         "lane_says": lane_says(terms, scale, now, blind),
@@ -444,7 +443,7 @@ class Holders(List[holdings.HolderFilter, holdings.HolderSummary]):
         board = holder_board(
             self.links, self.wanted, self.found, self.as_of, known=known, pods=self.pods
         )
-        asks = reverse("holder_pods", args=[self.request.cluster.name])
+        asks = cluster_path("holder_pods", self.request.cluster.name)
         return board | {"asks_url": f"{asks}?{self.query()}"}
 
 
@@ -476,4 +475,4 @@ async def holder_pods(request: HttpRequest, cluster: str) -> HttpResponseBase:
                 # Another page that is open may have asked meanwhile.
                 await watched.pods.ask(some, within=WITHIN, fresh=holdings.KEPT.total_seconds())
     query = request.GET.urlencode()
-    return redirect(f"{reverse('holders', args=[cluster])}{'?' if query else ''}{query}")
+    return redirect(f"{cluster_path('holders', cluster)}{'?' if query else ''}{query}")

@@ -7,7 +7,6 @@ from typing import Any
 from urllib.parse import urlencode
 
 import msgspec
-from django.urls import reverse
 
 from dashboard.charts.lanes import fog, shapes
 from dashboard.charts.time_axis import Scale, percent, ticks
@@ -25,7 +24,15 @@ from dashboard.parts.formatting import (
 )
 from dashboard.parts.incident_line import visible, worst_gap
 from dashboard.parts.lane_labels import lane_marks, shape_views
-from dashboard.parts.names import HolderView, ShownName, beside, holder_view, lease_url, shown_name
+from dashboard.parts.names import (
+    HolderView,
+    ShownName,
+    beside,
+    cluster_path,
+    holder_view,
+    lease_url,
+    shown_name,
+)
 from dashboard.parts.page_links import ShownTime, holder_url, lease_url_at
 from dashboard.parts.time_range import SHORTEST
 from leases.domain.change import COUNTED_ONCE, Change, ChangeType
@@ -369,7 +376,7 @@ def _moment(sentence: str, incident: Incident) -> datetime | None:
 
 def _changes_around(cluster: str, at: datetime) -> str:
     time = ShownTime(since=at - _MINUTE, until=at + _MINUTE).of_history()
-    return f"{reverse('history', args=[cluster])}?{urlencode(time)}"
+    return f"{cluster_path('history', cluster)}?{urlencode(time)}"
 
 
 MAX_LANES = 40

@@ -56,6 +56,7 @@ from dashboard.parts.incident_line import (
     worst_gap,
 )
 from dashboard.parts.key_figures import KIND_WORDS
+from dashboard.parts.names import cluster_path
 from leases.domain.change import Change
 from leases.domain.figures import LONG_GAP_SECONDS, Span
 from leases.domain.incident import Incident
@@ -227,8 +228,8 @@ def _links(one: Incident, scale: Scale) -> dict[str, str]:
     history |= {"namespace": key.namespace, "lease": key.name} if key else {}
     url = incident_url(one.cluster, one.id)
     return {
-        "timeline_url": f"{reverse('timeline', args=[one.cluster])}?{urlencode(timeline)}",
-        "history_url": f"{reverse('history', args=[one.cluster])}?{urlencode(history)}",
+        "timeline_url": f"{cluster_path('timeline', one.cluster)}?{urlencode(timeline)}",
+        "history_url": f"{cluster_path('history', one.cluster)}?{urlencode(history)}",
         "markdown_url": f"{url}?format=markdown",
         "json_url": f"{url}?format=json",
         "page_url": url,

@@ -7,7 +7,6 @@ from urllib.parse import urlencode
 from django.http import Http404, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
-from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from dashboard import clock
@@ -29,7 +28,7 @@ from dashboard.parts.incident_line import incident_line
 from dashboard.parts.lease_head import lease_view
 from dashboard.parts.lease_item import item_as_of, lease_item
 from dashboard.parts.lease_row import FREE_IN_FULL, row_view, time_since
-from dashboard.parts.names import holder_view, shown_holder
+from dashboard.parts.names import cluster_path, holder_view, shown_holder
 from dashboard.parts.page_links import LAST_HOUR, ShownTime, history_url, holder_page, lease_pages
 from dashboard.parts.time_range import range_for
 from leases.domain.figures import is_in_trouble
@@ -125,10 +124,10 @@ def lease_as_of(
         "lines": [change_sentence.change_line(change, now) for change in found.changes],
         "older_url": around.links.url(before=found.older) if found.older else "",
         "newest_url": around.links.url(before="") if request.GET.get("before") else "",
-        "now_url": request.path if tracked else reverse("leases", args=[cluster]),
+        "now_url": request.path if tracked else cluster_path("leases", cluster),
         "there_now": tracked is not None,
         "at": at,
-        "leases_url": f"{reverse('leases', args=[cluster])}?{urlencode({'at': write_moment(at)})}",
+        "leases_url": f"{cluster_path('leases', cluster)}?{urlencode({'at': write_moment(at)})}",
         "history_url": history_url(cluster, key, ShownTime(at=at)),
     }
     return render(request, "leases/detail_as_of.html", context)
@@ -300,7 +299,7 @@ class LeasePage:
             "newest_url": links.url(before="") if before else "",
             "history_url": history_url(self.cluster, self.key),
             "hour_csv_url": history_url(self.cluster, self.key, LAST_HOUR, "csv"),
-            "changes_url": reverse("history", args=[self.cluster]),
+            "changes_url": cluster_path("history", self.cluster),
         }
 
     def _last(self, lines: list[change_sentence.ChangeLine]) -> change_sentence.ChangeLine:

@@ -36,6 +36,7 @@ from dashboard.pages.search.found import (
 from dashboard.pages.search.names import BEGINS, BEGINS_WORD, BESIDE, EXACT, INSIDE, names_of
 from dashboard.parts.cluster_write_access import known_access
 from dashboard.parts.formatting import when
+from dashboard.parts.names import cluster_path
 from dashboard.parts.page_links import all_clusters_url
 from dashboard.parts.saved_view import says, views_called
 from dashboard.watched_cluster import WatchedCluster
@@ -341,7 +342,7 @@ def _best_of(found: Iterable[FoundLine], most: int) -> list[FoundLine]:
 
 
 def _page_of(cluster: str, query: dict[str, str]) -> str:
-    return f"{reverse('search', args=[cluster])}?{urlencode(query)}" if cluster else ""
+    return f"{cluster_path('search', cluster)}?{urlencode(query)}" if cluster else ""
 
 
 def _is_verb(word: str, verbs: Iterable[str]) -> bool:
@@ -363,7 +364,7 @@ def search_all(request: HttpRequest) -> HttpResponseBase:
         return refusal
     clusters = running_board().clusters
     if len(clusters) == 1 and request.GET.get("format") != "json":
-        only = reverse("search", args=[next(iter(clusters))])
+        only = cluster_path("search", next(iter(clusters)))
         return redirect(f"{only}?{request.GET.urlencode()}")
     with drawing_gate.drawing(clusters.values()):
         return SearchAll(cast("ClusterRequest", request)).answer()

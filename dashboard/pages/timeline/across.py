@@ -23,6 +23,7 @@ from dashboard.pages.timeline.view import stretch_view, unseen_of
 from dashboard.parts import across, time_range
 from dashboard.parts.formatting import age, counted, listed
 from dashboard.parts.incident_line import bands_by_lease, incidents_between
+from dashboard.parts.names import cluster_path
 from dashboard.parts.page_links import shown_time
 from dashboard.watched_cluster import WatchedCluster
 from leases.domain.kind import Kind
@@ -184,7 +185,7 @@ class TimelineAcross(List[TimelineOfClusters, LaneRow]):
         own = time_range.TimelineFilter(range=wanted.range, at=wanted.at, kinds=wanted.kinds)
         if not shown.live:
             own = own.replace(since=shown.since, until=shown.until)
-        return f"{reverse('timeline', args=[cluster])}?{own.query()}"
+        return f"{cluster_path('timeline', cluster)}?{own.query()}"
 
     def _history_url(self) -> str:
         """The changes of the same clusters, kinds and time."""

@@ -5,7 +5,6 @@ from datetime import datetime
 from typing import Any
 
 from django.http import HttpResponse
-from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from dashboard import clock
@@ -23,7 +22,7 @@ from dashboard.parts.changes_strip import OverviewStrip, overview_of, strip_view
 from dashboard.parts.formatting import age, capitalized, span_of, when
 from dashboard.parts.incident_line import bands_by_lease, incident_summary, incidents_between
 from dashboard.parts.lease_controls import KIND_LABELS, as_far_as
-from dashboard.parts.names import shown_holder
+from dashboard.parts.names import cluster_path, shown_holder
 from dashboard.parts.page_links import HistoryState, ranking_url, shown_time
 from leases.domain.kind import Kind
 from leases.domain.phase import Phase
@@ -173,7 +172,7 @@ def history_links(
         until=None if shown.live else shown.until,
         range=wanted.range if shown.live else "",
     )
-    links = ListLinks(reverse("history", args=[cluster]), changes)
+    links = ListLinks(cluster_path("history", cluster), changes)
     return {
         "page": links.url(),
         "csv": links.url_as("csv"),
