@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from dashboard.parts.lease_row import time_since, wall_tile
+from dashboard.parts.flapping import FlapView
+from dashboard.parts.lease_row import Freshness, HeldView, RowView, time_since, wall_tile
+from dashboard.parts.names import HolderView
+from dashboard.templatetags.board import lease_row
 from leases.domain.phase import Phase
 from leases.domain.watched_times import Connection, ConnectionState
 from leases.history.activity import WatchedLately
@@ -14,6 +19,30 @@ from tests.support.pauses import Cluster, watching
 from tests.support.values.leases import after
 
 NOW = datetime(2026, 11, 25, 0, 20, tzinfo=UTC)
+HOSTILE = '"><script>1</script>&'
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        {"flap": FlapView(HOSTILE, HOSTILE, HOSTILE, HOSTILE)},
+        {"phase": "expired", "flap": FlapView(HOSTILE, HOSTILE, HOSTILE, HOSTILE)},
+        {"phase": "vacant", "fresh": None, "vacant_since": HOSTILE, "excuse": HOSTILE},
+        {"phase": HOSTILE, "skipped": HOSTILE},
+    ],
+)
+def test_texts_of_a_row_are_escaped(state: dict[str, Any]) -> None:
+    row = RowView(
+        key=HOSTILE, namespace=HOSTILE, name=HOSTILE, shown=((HOSTILE, True), (HOSTILE, False)),
+        domain=HOSTILE, url=HOSTILE, phase="held", kind=HOSTILE, kind_reason=HOSTILE,
+        holder=HolderView(HOSTILE, HOSTILE, HOSTILE, HOSTILE, 3), vacant_since="",
+        held=HeldView(HOSTILE, 1.0, 1.0, since=2.0, began=HOSTILE, note=HOSTILE),
+        fresh=Freshness(1.0, 15.0, 0.5, HOSTILE, 50.0, 20.0, 1.0, HOSTILE, HOSTILE),
+        transitions=HOSTILE,
+    )  # fmt: skip
+    drawn = lease_row(replace(row, **state))
+    assert "<script>" not in drawn
+    assert "&quot;&gt;&lt;script&gt;1&lt;/script&gt;&amp;" in drawn
 
 
 @pytest.mark.parametrize(
