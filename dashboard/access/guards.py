@@ -4,6 +4,7 @@ everywhere."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from functools import wraps
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, cast
 
@@ -204,6 +205,16 @@ def _set_cluster(request: HttpRequest, watched: WatchedCluster) -> None:
     about.drawn = running_board().feeds[watched.name].moves.stamp
 
 
+def drawing(request: HttpRequest) -> AbstractContextManager[None]:
+    """Hold the gate for a page. What its frame shows of the person is read before: were it read
+    while the page is drawn, each thread's page would wait there with all that it had computed.
+    """
+    is_part = "HX-Request" in request.headers and REGIONS not in request.headers
+    if not (is_part or "format=" in request.META["QUERY_STRING"]):
+        str(getattr(request, "zone", ""))
+    return drawing_gate.drawing(running_board().clusters.values())
+
+
 def viewer_required(view: View[P]) -> Wrapped:
     """For users with the right to read; the view gets `request.cluster`."""
 
@@ -217,7 +228,7 @@ def viewer_required(view: View[P]) -> Wrapped:
         if "\0" in request.path:  # PostgreSQL would refuse to look for it
             raise Http404("No Lease has a NUL in its name.")
         _set_cluster(request, find_cluster(cluster))
-        with drawing_gate.drawing(running_board().clusters.values()):
+        with drawing(request):
             return view(request, cluster, *args, **kwargs)  # type: ignore[arg-type]
 
     return guarded
@@ -234,7 +245,7 @@ def wall_required(view: View[P]) -> Wrapped:
         if refusal is not None:
             return refusal
         _set_cluster(request, _wall_of(request, cluster))
-        with drawing_gate.drawing(running_board().clusters.values()):
+        with drawing(request):
             return view(request, cluster, *args, **kwargs)  # type: ignore[arg-type]
 
     return guarded
@@ -248,7 +259,7 @@ def fleet_wall_required(view: Callable[[ClusterRequest], HttpResponseBase]) -> W
         refusal = _open_wall(request, "")
         if refusal is not None:
             return refusal
-        with drawing_gate.drawing(running_board().clusters.values()):
+        with drawing(request):
             return view(cast("ClusterRequest", request))
 
     return guarded

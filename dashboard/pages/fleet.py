@@ -15,8 +15,7 @@ from django.template.loader import render_to_string
 from django.views.decorators.http import require_safe
 
 from dashboard import clock
-from dashboard.access.drawing_gate import drawing_gate
-from dashboard.access.guards import ClusterRequest, check_view
+from dashboard.access.guards import ClusterRequest, check_view, drawing
 from dashboard.board import running_board
 from dashboard.charts.bars import Span, Sparkline, sparkline, unwatched_hours
 from dashboard.feed import PROCESS, ClusterFeed
@@ -368,5 +367,5 @@ def home(request: HttpRequest) -> HttpResponseBase:
     clusters = running_board().clusters
     if len(clusters) == 1 and request.GET.get("format") != "json":
         return redirect("overview", cluster=next(iter(clusters)))
-    with drawing_gate.drawing(clusters.values()):
+    with drawing(request):
         return Fleet(cast("ClusterRequest", request)).answer()

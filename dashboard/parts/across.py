@@ -12,8 +12,7 @@ from django.core.exceptions import SuspiciousOperation
 from django.http import HttpRequest, HttpResponseBase, QueryDict
 from django.shortcuts import redirect
 
-from dashboard.access.drawing_gate import drawing_gate
-from dashboard.access.guards import ClusterRequest, check_view
+from dashboard.access.guards import ClusterRequest, check_view, drawing
 from dashboard.board import running_board
 from dashboard.feed import ClusterFeed, stamp_of
 from dashboard.lists import responses
@@ -258,7 +257,7 @@ def of_all_clusters(
             about = cast("ClusterRequest", request)
             about.spans = True
             about.drawn = stamp_of(running_board().feeds.values())
-            with drawing_gate.drawing(clusters.values()):
+            with drawing(request):
                 return view(about)
 
         return guarded

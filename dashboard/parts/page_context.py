@@ -75,7 +75,7 @@ def page(request: HttpRequest) -> dict[str, Any]:
         "theme": theme if theme in THEMES else "",
         "clock_jumps": getattr(request, "clock_jumps", 0),
         "drawn": getattr(request, "drawn", ""),
-        "zone": SimpleLazyObject(partial(zone_of, request)),
+        "zone": getattr(request, "zone", UTC_ZONE),
         "server_time": clock.now(),
         "here": here if len(here) < MAX_LINK else request.path,
         "version": VERSION,
@@ -168,6 +168,7 @@ class ClockStamp:
         clock = running_board().clock
         before = _number(clock.followed)
         request.clock_jumps = before  # type: ignore[attr-defined]
+        request.zone = SimpleLazyObject(partial(zone_of, request))  # type: ignore[attr-defined]
         zone = zone_of_typed(request)
         if zone:
             response = answer_in(zone, request, self._get_response)

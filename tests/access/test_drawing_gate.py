@@ -10,6 +10,7 @@ from django.db import connection
 
 from dashboard.access.drawing_gate import LATE, LOOK, MAX_WAIT, PageGate, drawing_gate
 from dashboard.parts.answer_cache import AnswerCache
+from dashboard.parts.page_context import PageTemplate
 from tests.support.board import a_lease, fill
 from tests.support.page_paths import PATHS
 
@@ -222,3 +223,21 @@ def test_no_page_keeps_others_out_while_it_asks_the_database(path, board, admin)
         connection.connection.set_trace_callback(None)
     assert asked
     assert [sql for sql, kept_out in asked if kept_out] == []
+
+
+@pytest.mark.parametrize("path", [*PATHS, "/c/a/nodes/", "/history/", "/search/?q=a"])
+def test_no_page_lets_the_gate_go_in_the_middle_of_its_template(path, board, admin, monkeypatch):
+    """As many pages as there are threads would wait there, each with all that it computed."""
+    fill(board.clusters["a"].store, a_lease())
+    asked: list[str] = []
+    render = PageTemplate.render
+
+    def drawn(*given: object, **named: object) -> str:
+        if not drawing_gate._drawing.locked():  # a page of the few who manage people and settings
+            return render(*given, **named)
+        with connection.execute_wrapper(lambda run, *what: asked.append(what[0]) or run(*what)):
+            return render(*given, **named)
+
+    monkeypatch.setattr(PageTemplate, "render", drawn)
+    admin.get(path)
+    assert asked == []

@@ -14,8 +14,7 @@ from django.views.decorators.http import require_safe
 
 from dashboard.access import roles
 from dashboard.access.api_tokens import TokenPerson
-from dashboard.access.drawing_gate import drawing_gate
-from dashboard.access.guards import ClusterRequest, check_view, viewer_required
+from dashboard.access.guards import ClusterRequest, check_view, drawing, viewer_required
 from dashboard.board import running_board
 from dashboard.lists.declaration import FoundRows, List
 from dashboard.lists.responses import unless_live
@@ -366,5 +365,5 @@ def search_all(request: HttpRequest) -> HttpResponseBase:
     if len(clusters) == 1 and request.GET.get("format") != "json":
         only = cluster_path("search", next(iter(clusters)))
         return redirect(f"{only}?{request.GET.urlencode()}")
-    with drawing_gate.drawing(clusters.values()):
+    with drawing(request):
         return SearchAll(cast("ClusterRequest", request)).answer()
