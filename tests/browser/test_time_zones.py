@@ -195,6 +195,7 @@ def test_the_exact_time_is_told_on_hover(reader: Reader) -> None:
     moment = time.get_attribute("datetime") or ""
     time.locator("a").hover()
     at = datetime.fromisoformat(moment).astimezone(ZoneInfo(BERLIN))
+    expect(time.locator("a")).to_have_attribute("title", re.compile(" Berlin"))
     title = time.locator("a").get_attribute("title") or ""
     assert title.splitlines()[0].startswith(moment[:19])
     assert f"{at:%Y-%m-%dT%H:%M:%S}" in title.splitlines()[1]
