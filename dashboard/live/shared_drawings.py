@@ -102,8 +102,8 @@ _DrawnRows = dict[tuple[str, str, ObjectName], tuple[Tracked, object, str]]
 
 
 class Drawings:
-    """Rows drawn once for all pages, kept per part and Lease until the Lease changes, or until no
-    page asked for the row for one or two times `keep_seconds`.
+    """Rows drawn once for all pages, kept per part and Lease until the Lease changes. A row that no
+    page asked for in `keep_seconds` goes within as long again, when another row is asked for.
     """
 
     LIMIT = 5000

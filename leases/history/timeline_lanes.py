@@ -68,7 +68,7 @@ def lanes(
     pieces = min(MAX_PIECES, max(MIN_PIECES, PIECES // max(1, len(busy))))
     edges = [since + (until - since) * step / pieces for step in range(pieces + 1)]
     shown = _at_edges(cluster, busy, edges)
-    bands = _bands(cluster, busy, edges) if counted else {}
+    bands = _bands(cluster, busy, edges) if counted and busy else {}
     found = []
     for key, number in numbers.items():
         if key not in before and not number:
