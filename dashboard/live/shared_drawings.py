@@ -18,14 +18,14 @@ from dashboard.feed import ClusterFeed, Failed, flapping_of, log_failure
 from dashboard.live.messages import Counts, Figures, Show
 from dashboard.pages.nodes import NodeGrid
 from dashboard.pages.overview import ages_of, summary
-from dashboard.parts.change_sentence import change_line
+from dashboard.parts.change_sentence import ChangeLine, change_line
 from dashboard.parts.cluster_menu import menu_state
 from dashboard.parts.incident_line import ChangeCause, change_cause
 from dashboard.parts.key_figures import unwatched_by_hour
 from dashboard.parts.lease_head import lease_view
 from dashboard.parts.lease_row import row_view, wall_tile
 from dashboard.parts.node_summary import group_lines, nodes_view
-from dashboard.templatetags.board import lease_row
+from dashboard.templatetags.board import change_item, change_row, lease_row
 from dashboard.watched_cluster import Grouping
 from leases.domain.change import Change, identity
 from leases.domain.lease import ObjectName
@@ -70,18 +70,18 @@ def render_now(cluster: str, tracked: Tracked, now: datetime, activity: Activity
     return _plain("leases/_now.html", {"row": row, "duration": duration, "as_of": now})
 
 
-def render_change(change: Change, template: str, now: datetime) -> str:
-    """A change with a template of CHANGES, drawn once for all pages."""
-    return _draw_change(change, template, now.date(), change_cause(change, now))
+def render_change(change: Change, form: str, now: datetime) -> str:
+    """A change in a form of CHANGES, drawn once for all pages."""
+    return _draw_change(change, form, now.date(), change_cause(change, now))
 
 
 @lru_cache(maxsize=512)
-def _draw_change(change: Change, template: str, today: date, cause: ChangeCause | None) -> str:
+def _draw_change(change: Change, form: str, today: date, cause: ChangeCause | None) -> str:
     # The text has no ages: of the time only the date counts, and whether the cause is still sought.
     line = change_line(
         change, datetime.combine(today, datetime.min.time(), UTC) + timedelta(hours=12)
     )
-    return _plain(template, {"line": replace(line, cause=cause)})
+    return str.__str__(CHANGES[form](replace(line, cause=cause)))
 
 
 def _plain(template: str, context: dict[str, object]) -> str:
@@ -95,7 +95,7 @@ PARTS: dict[str, Draw] = {
     "lease": render_lease,
     "now": render_now,
 }
-CHANGES = {"line": "history/_change.html", "row": "history/_row.html"}
+CHANGES: dict[str, Callable[[ChangeLine], str]] = {"line": change_item, "row": change_row}
 
 
 _DrawnRows = dict[tuple[str, str, ObjectName], tuple[Tracked, object, str]]
@@ -457,17 +457,15 @@ class ShownFeed:
             return {"numbers": [seq for seq, _ in fresh]}, lacks_more
         if self._most is not None:
             fresh = fresh[-self._most :]
-        form = CHANGES[self._form]
-        lines = [render_change(change, form, now) for _, change in fresh]
+        lines = [render_change(change, self._form, now) for _, change in fresh]
         return {"feed": lines}, lacks_more
 
     def explained(self, turn: int, now: datetime) -> list[str]:
         """The changes again whose cause became known after that turn of incidents."""
-        form = CHANGES.get(self._form)
-        if self.number is None or form is None:
+        if self.number is None or self._form not in CHANGES:
             return []
         fresh = [change for at, change in self._hub.explained if at > turn]
         if self._most is not None:
             newest = {identity(change) for _, change in tuple(self._hub.recent)[-self._most :]}
             fresh = [change for change in fresh if identity(change) in newest]
-        return [render_change(change, form, now) for change in fresh]
+        return [render_change(change, self._form, now) for change in fresh]

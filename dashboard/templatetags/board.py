@@ -13,9 +13,11 @@ from django.utils.safestring import SafeString
 
 from dashboard.charts.bars import Sparkline
 from dashboard.parts import cluster_menu, formatting
+from dashboard.parts.change_sentence import ChangeLine, WrittenBy
 from dashboard.parts.flapping import FlapView
+from dashboard.parts.incident_line import ChangeCause
 from dashboard.parts.lease_row import Freshness, RowView
-from dashboard.parts.names import HolderView, ShownName, cut_name
+from dashboard.parts.names import HolderView, ShownName, cluster_path, cut_name
 from dashboard.parts.page_links import holder_url
 
 register = template.Library()
@@ -217,6 +219,129 @@ def _freshness_of(row: RowView) -> str:
         return word + fresh(row.fresh, row.phase)
     said = row.skipped or (f"since {row.vacant_since}" if row.vacant_since else "no renewTime")
     return f'{word}<span class="since muted">{escape(said)}</span>'
+
+
+@register.simple_tag
+def author(of: WrittenBy) -> SafeString:
+    """Who did something through a form, and why."""
+    reason = f": <span data-verbatim>{shortened(of.reason, 120)}</span>" if of.reason else ""
+    return SafeString(f"{shortened(of.username, 40)}{reason}")
+
+
+@register.simple_tag
+def change_row(line: ChangeLine, *, across: object = None) -> SafeString:
+    """A change as a row; `across`: of several clusters, so it names its own. A template takes four
+    times as long, and a live change is drawn twice.
+    """
+    change, url, key = line.change, escape(line.url), escape(line.key)
+    told, tone = escaped(line.sentence), f"is-{line.phase}" if line.phase else "plain"
+    cell = cluster = ""
+    if across:
+        cell = f'<td role="cell" class="m-hide">{_cluster_of(line, "link")}</td>\n'
+        cluster = f"{_cluster_of(line, 'tag sm-only')} "
+    by = ""
+    if line.written_by or change.writer:
+        who = f"by {author(line.written_by)}" if line.written_by else escaped(line.by_whom)
+        by = f'<span class="by">{who}</span>'
+    following = '<span class="faint">no change</span>'
+    if line.from_to:
+        following = _holder_then(line, line.next)
+    window = f' title="{escape(line.window)}"' if line.window else ""
+    return SafeString(
+        f'<tr role="row" data-href="{url}" title="{told}" {_data_of(line, key)}>\n'
+        f'<td role="cell" class="m-state">{_moment_of(line, "muted")}</td>\n{cell}'
+        f'<td role="cell" class="m-name"><span class="state {tone}">{icon(line.icon)}<span>'
+        f"{escape(line.word)}</span></span>{_cause_of(line.cause)}{by}</td>\n"
+        f'<td role="cell" class="m-wide">\n<span class="lease" title="{key}"><span class="ns">'
+        f'{cut(change.namespace)}</span> <a class="name" href="{url}"'
+        f' aria-label="{escape(change.name)}">{cut(line.shown)}</a>\n</span><span class="told">'
+        f"{cluster}{told}</span>\n</td>\n"
+        f'<td role="cell" class="m-hide">{_holder_then(line, line.before)}</td>\n'
+        f'<td role="cell" class="m-hide">{following}</td>\n'
+        f'<td role="cell" class="c-gap num m-hide {"gap-long" if line.gap_is_long else "muted"}">'
+        f"{escape(line.gap)}</td>\n"
+        f'<td role="cell" class="c-how m-hide muted wrap"{window}>{_how_seen(line)}</td>\n</tr>\n'
+    )
+
+
+@register.simple_tag
+def change_item(line: ChangeLine, *, across: object = None) -> SafeString:
+    """A change as a sentence in a list; `across`: of several clusters, so it names its own."""
+    cluster = f"{_cluster_of(line, 'tag')} " if across else ""
+    window = f' <span class="tag">{escape(line.window)}</span>' if line.window else ""
+    by = ""
+    if line.written_by:
+        href = escape(line.written_by.url)
+        by = f'\n<a class="tag" href="{href}">by {author(line.written_by)}</a>'
+    elif line.by_hand and not line.by_form:
+        by = f'\n<span class="tag hand">{escaped(line.by_whom)}</span>'
+    css = f' class="is-{line.phase}"' if line.phase else ""
+    return SafeString(
+        f"<li{css} {_data_of(line, escape(line.key))}>\n{_moment_of(line)}{icon(line.icon)}\n"
+        f"<p>{cluster}{_sentence_of(line)}{window}{by}{_cause_of(line.cause)}</p>\n</li>\n"
+    )
+
+
+def _cluster_of(line: ChangeLine, css: str) -> str:
+    cluster = line.change.cluster
+    href = escape(cluster_path("overview", cluster))
+    return f'<a class="{css}" href="{href}">{escape(cluster)}</a>'
+
+
+def _data_of(line: ChangeLine, key: str) -> str:
+    at, change = line.change.at.timestamp(), line.change.change.value
+    return f'data-id="{line.id}" data-at="{at}" data-of="{key}" data-change="{change}"'
+
+
+def _moment_of(line: ChangeLine, css: str = "") -> str:
+    at, marked = formatting.utc(line.change.at), f' class="{css}"' if css else ""
+    return (
+        f'<time{marked} datetime="{at}"><a href="{escape(line.at_url)}"'
+        f' title="{at}: the Lease as of then">{stacked(line.moment)}</a></time>'
+    )
+
+
+def _cause_of(cause: ChangeCause | None) -> str:
+    if cause is None:
+        return ""
+    return (
+        f'\n<a class="why-link" href="{escape(cause.url)}" title="{escape(cause.meaning)}">'
+        f"{icon(cause.icon)}{escape(cause.word)}</a>\n"
+    )
+
+
+def _holder_then(line: ChangeLine, view: HolderView | None) -> SafeString:
+    url = holder_link(line.change.cluster, view, line.change.at)
+    return holder(view, url, nobody="nobody")
+
+
+def _how_seen(line: ChangeLine) -> str:
+    change = line.change
+    said = "inferred" if change.inferred else "later" if line.window else "live"
+    if line.written_by:
+        href = escape(line.written_by.url)
+        said += f',\n<a class="link" href="{href}">by {author(line.written_by)}</a>'
+    elif change.writer:
+        css = ' class="strong"' if line.by_hand else ""
+        said += f',\n<span{css} title="{escape(change.writer)}">{escaped(line.by_whom)}</span>'
+    return said + (f' <span class="bad">{change.missed} missed</span>' if change.missed else "")
+
+
+def _sentence_of(line: ChangeLine) -> str:
+    """The change in words, its names marked, without white space of its own."""
+    html = []
+    for part in line.parts:
+        text: str = escaped(part.text)
+        if part.mark == "name":
+            named = f'href="{escape(line.url)}" title="{escape(line.key)}"'
+            text = f'<a class="name" {named} aria-label="{text}">{cut(line.shown)}</a>'
+        elif part.mark == "holder":
+            whole = f' title="{escape(part.whole)}"' if part.whole else ""
+            text = f"<code{whole}>{cut(part.text)}</code>"
+        elif part.mark == "bad":
+            text = f'<span class="bad">{text}</span>'
+        html.append(text)
+    return "".join(html)
 
 
 _FIGURE = '<a class="fig {}" href="{}" title="{}"><b>{}</b><small>{}</small></a>'

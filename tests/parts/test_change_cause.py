@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from dashboard.live.shared_drawings import CHANGES, render_change
+from dashboard.live.shared_drawings import render_change
 from dashboard.parts.change_sentence import change_line
 from leases.domain.incident import Cause
 from leases.domain.kind import Kind
@@ -38,7 +38,7 @@ def test_a_cause_that_is_not_known_is_said_to_be_sought_until_it_is_settled(minu
 def test_a_line_of_an_open_page_says_so_too_at_any_time_of_day(hour, minutes, says):
     at = T0 + timedelta(hours=hour)
     change = a_change(cause=Cause.UNKNOWN, incident="5e1f", at=at, observed_at=at)
-    assert says in render_change(change, CHANGES["line"], at + timedelta(minutes=minutes))
+    assert says in render_change(change, "line", at + timedelta(minutes=minutes))
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from dashboard.live.shared_drawings import CHANGES, render_change
-from dashboard.parts.change_sentence import WORDS, change_line, sentence
-from dashboard.parts.names import holder_view
+from dashboard.parts.change_sentence import WORDS, Part, WrittenBy, change_line, sentence
+from dashboard.parts.incident_line import ChangeCause
+from dashboard.parts.names import HolderView, holder_view
 from leases.domain.change import Change, ChangeType
 from leases.domain.kind import Kind
 from leases.domain.watched_times import Connection, ConnectionState
@@ -50,12 +53,12 @@ def test_a_gap_too_short_to_measure_is_at_once():
 
 
 def test_a_live_row_of_a_form_s_write_names_no_program():
-    for template in CHANGES.values():
+    for form in CHANGES:
         released = {"previous_holder": "cp-3", "writer": "leaseboard"}
-        drawn = render_change(a_change(ChangeType.RELEASED, **released), template, NOW)
+        drawn = render_change(a_change(ChangeType.RELEASED, **released), form, NOW)
         assert "through a form" in drawn
         assert "by leaseboard" not in drawn
-        assert template != CHANGES["line"] or drawn.count("through a form") == 1
+        assert form != "line" or drawn.count("through a form") == 1
 
 
 def test_time_that_nobody_watched_is_at_most_so_long_and_no_trouble():
@@ -237,7 +240,7 @@ def test_an_expiry_goes_from_the_last_holder_to_nobody():
     assert (line.previous.identity, line.next) == ("cp-1", None)
 
 
-@pytest.mark.parametrize("form", CHANGES.values())
+@pytest.mark.parametrize("form", CHANGES)
 def test_names_from_the_cluster_are_text_and_never_markup(form):
     change = a_change(ChangeType.ACQUIRED, name="<b>x", holder="<img src=x onerror=alert(1)>")
     html = render_change(change, form, NOW)
@@ -252,3 +255,26 @@ def test_a_holder_that_is_marked_is_a_part_of_its_own():
         ("kube-scheduler", "name"),
         ("cp-1", "holder"),
     ]
+
+
+HOSTILE = '"><script>1</script>&'
+
+
+@pytest.mark.parametrize("author", [None, WrittenBy(HOSTILE, HOSTILE, HOSTILE)])
+@pytest.mark.parametrize("across", [False, True])
+@pytest.mark.parametrize("draw", CHANGES.values())
+def test_texts_of_a_change_are_escaped(
+    draw: Callable[..., str], across: bool, author: WrittenBy | None
+) -> None:
+    of = dict.fromkeys(("namespace", "name", "writer", "holder"), HOSTILE)
+    line = replace(
+        change_line(a_change(ChangeType.ACQUIRED, holder="cp-1"), NOW),
+        change=a_change(ChangeType.ACQUIRED, **of),
+        shown=((HOSTILE, True), (HOSTILE, False)), url=HOSTILE, word=HOSTILE,
+        parts=tuple(Part(HOSTILE, mark, HOSTILE) for mark in ("", "name", "holder", "bad")),
+        previous=HolderView(HOSTILE, HOSTILE, HOSTILE, HOSTILE, 3), gap=HOSTILE, window=HOSTILE,
+        by_hand=True, cause=ChangeCause(HOSTILE, "i-key", HOSTILE, HOSTILE), written_by=author,
+    )  # fmt: skip
+    drawn = draw(line, across=across)
+    assert "<script>" not in drawn
+    assert "&quot;&gt;&lt;script&gt;1&lt;/script&gt;&amp;" in drawn

@@ -72,7 +72,7 @@ class Page:
     def fetch(self) -> None:
         drawn_by = self._replicas.one
         drawn, (seq, sent) = drawn_by.moves.stamp, drawn_by.newest()
-        draw = [shared_drawings.render_change(change, "history/_change.html", NOW)
+        draw = [shared_drawings.render_change(change, "line", NOW)
                 for _, change in reversed(sent)]  # fmt: skip
         self.lines = [ID.findall(html)[0] for html in draw]
         self._show = msgspec.structs.replace(self._show, feed=seq, drawn=drawn)
@@ -152,7 +152,7 @@ def test_a_line_is_the_same_for_two_clocks(passes):
     for late, hub in enumerate((replicas.one, replicas.other)):
         hub.publish(hub.store.turn(NOW + timedelta(seconds=18, milliseconds=late)))
     lines = [
-        {ID.findall(shared_drawings.render_change(change, "history/_row.html", NOW))[0]
+        {ID.findall(shared_drawings.render_change(change, "row", NOW))[0]
          for _, change in hub.recent} for hub in (replicas.one, replicas.other)
     ]  # fmt: skip
     assert lines[0] == lines[1]

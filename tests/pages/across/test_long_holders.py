@@ -136,8 +136,8 @@ def test_a_frame_of_the_live_socket_is_small(crowd):
             assert len(draw("a", lease, now, hub.activity)) < 8_000
     for number in range(10):
         change = a_change(number, holder=a_holder(number), previous_holder=a_holder(number + 1))
-        for template in CHANGES.values():
-            assert len(render_change(change, template, now)) < 8_000
+        for form in CHANGES:
+            assert len(render_change(change, form, now)) < 8_000
 
 
 def test_metrics_name_a_long_holder_by_its_ends(crowd, admin):
