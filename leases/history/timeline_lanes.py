@@ -1,7 +1,7 @@
 """The lives of many Leases over a range, for the timeline; bounded, however busy they were."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import islice, pairwise
 from operator import attrgetter
@@ -15,16 +15,20 @@ from leases.domain.lease import ObjectName
 from leases.domain.terms import Life, fold
 from leases.history.change_counts import INSIDE
 from leases.history.database import Row, by_index, moment, select
-from leases.history.rows import COLUMNS, to_change
+from leases.history.rows import FIELDS, to_change
 from leases.history.states_as_of import changes_at, changes_before
 from leases.models import END_A_GAP
 
 CHANGES = 4000  # per answer; each lane has a share, and at least MIN_CHANGES
 MIN_CHANGES = 40
 PIECES = 1200  # per answer; the busy lanes share them
+AT_A_TIME = 400  # changes in memory until they are terms and gaps, which are smaller
 TALLIED = 10_000
 LOSE_A_HOLDER = (ChangeType.EXPIRED, ChangeType.RELEASED)
 MAX_PIECES, MIN_PIECES = 120, 24
+
+
+Changes = dict[ObjectName, list[Change]]
 
 
 class BusyPiece(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,29 +60,49 @@ def lanes(
     since: datetime,
     until: datetime,
     counted: bool = True,
+    before: Changes | None = None,
 ) -> list[Lane]:
     """Return a lane for each of `keys` that existed in the range, in their order.
 
-    Without `counted` there are no bands, which is faster.
+    Without `counted` there are no bands, which is faster. `before`: as `changes_before` has them.
     """
-    before = changes_before(cluster, keys, since)
+    before = changes_before(cluster, keys, since) if before is None else before
     numbers = dict(zip(keys, _numbers(cluster, [(key, since, until) for key in keys]), strict=True))
     full = max(MIN_CHANGES, CHANGES // max(1, len(keys)))
     busy = [key for key, number in numbers.items() if number > full]
+    others = [key for key, number in numbers.items() if 0 < number <= full]
     pieces = min(MAX_PIECES, max(MIN_PIECES, PIECES // max(1, len(busy))))
     edges = [since + (until - since) * step / pieces for step in range(pieces + 1)]
-    shown = _at_edges(cluster, busy, edges)
     bands = _bands(cluster, busy, edges) if counted and busy else {}
-    found = []
-    for key, number in numbers.items():
-        if key not in before and not number:
-            continue
-        changes = shown.get(key)
-        if changes is None:
-            changes = _changes(cluster, key, since, until) if number else []
-        life = fold([*before.get(key, ()), *changes])
-        found.append(Lane(key=key, life=life, changes=number, bands=bands.get(key, ())))
-    return found
+    lives = {key: fold(changes) for key, changes in before.items() if not numbers[key]}
+    for some in _in_parts(busy, dict.fromkeys(busy, pieces)):
+        lives |= _folded(before, _at_edges(cluster, some, edges))
+    for some in _in_parts(others, numbers):
+        lives |= _folded(before, _changes(cluster, some, since, until))
+    return [
+        Lane(key=key, life=lives[key], changes=number, bands=bands.get(key, ()))
+        for key, number in numbers.items()
+        if key in lives
+    ]
+
+
+def _folded(before: Changes, changes: Changes) -> dict[ObjectName, Life]:
+    return {key: fold([*before.get(key, ()), *some]) for key, some in changes.items()}
+
+
+def _in_parts(
+    keys: Iterable[ObjectName], numbers: Mapping[ObjectName, int]
+) -> Iterator[list[ObjectName]]:
+    """The Leases whose changes one statement reads, AT_A_TIME and a few."""
+    some, total = [], 0
+    for key in keys:
+        some.append(key)
+        total += numbers[key]
+        if total >= AT_A_TIME:
+            yield some
+            some, total = [], 0
+    if some:
+        yield some
 
 
 def totals(
@@ -261,7 +285,8 @@ def _grouped(
         )
 
 
-# What is counted, in one parameter: a statement for each piece would take most of a page's time.
+# What is asked, in one parameter: a statement for each Lease or piece would take most of a page's
+# time, and hold what was read before while it waits.
 _STRETCH = "value ->> 0 AS number, value ->> 1 AS namespace, value ->> 2 AS name, "
 _ASKED = {
     "sqlite": f"(SELECT {_STRETCH} value ->> 3 AS since, value ->> 4 AS until "  # noqa: S608
@@ -269,39 +294,47 @@ _ASKED = {
     "postgresql": f"(SELECT {_STRETCH} CAST(value ->> 3 AS timestamptz) AS since, "  # noqa: S608
     "CAST(value ->> 4 AS timestamptz) AS until FROM json_array_elements(CAST(%s AS json)))",
 }
+_IN_STRETCH = (
+    "cluster = %s AND leases_change.namespace = asked.namespace "
+    "AND leases_change.name = asked.name AND at > asked.since AND at <= asked.until"
+)
+Stretch = tuple[ObjectName, datetime, datetime]  # after a time, up to another
 
 
-def _numbers(cluster: str, asked: Sequence[tuple[ObjectName, datetime, datetime]]) -> list[int]:
-    """Return how many changes each Lease has after a time, up to another."""
+def _encoded(asked: Sequence[Stretch]) -> str:
     adapt = connection.ops.adapt_datetimefield_value
-    encoded = msgspec.json.encode(
-        [
-            (number, key.namespace, key.name, str(adapt(since)), str(adapt(until)))
-            for number, (key, since, until) in enumerate(asked)
-        ]
-    )
+    rows = [
+        (number, key.namespace, key.name, str(adapt(since)), str(adapt(until)))
+        for number, (key, since, until) in enumerate(asked)
+    ]
+    return msgspec.json.encode(rows).decode()
+
+
+def _numbers(cluster: str, asked: Sequence[Stretch]) -> list[int]:
+    """Return how many changes each Lease has in its stretch."""
     sql = (
         f"SELECT asked.number, (SELECT COUNT(*) FROM {by_index('change_by_lease')} "  # noqa: S608
-        "WHERE cluster = %s AND namespace = asked.namespace AND name = asked.name "
-        f"AND at > asked.since AND at <= asked.until) FROM {_ASKED[connection.vendor]} AS asked"
+        f"WHERE {_IN_STRETCH}) FROM {_ASKED[connection.vendor]} AS asked"
     )
-    found = {int(number): count for number, count in select(sql, [cluster, encoded.decode()])}
+    found = {int(number): count for number, count in select(sql, [cluster, _encoded(asked)])}
     return [found[number] for number in range(len(asked))]
 
 
-def _changes(cluster: str, key: ObjectName, since: datetime, until: datetime) -> list[Change]:
+def _changes(cluster: str, keys: Sequence[ObjectName], since: datetime, until: datetime) -> Changes:
+    """Return the changes of each Lease, oldest first."""
+    columns = ", ".join(f"leases_change.{field}" for field in FIELDS)
     sql = (
-        f"SELECT {COLUMNS} FROM {by_index('change_by_lease')} "  # noqa: S608
-        "WHERE cluster = %s AND namespace = %s AND name = %s AND at > %s AND at <= %s "
-        "ORDER BY at, id"
+        f"SELECT {columns}, asked.number FROM {_ASKED[connection.vendor]} AS asked "  # noqa: S608
+        f"CROSS JOIN {by_index('change_by_lease')} WHERE {_IN_STRETCH} ORDER BY at, id"
     )
-    rows = select(sql, [cluster, key.namespace, key.name, since, until])
-    return [to_change(row) for row in rows]
+    found: Changes = {key: [] for key in keys}
+    asked = _encoded([(key, since, until) for key in keys])
+    for row in select(sql, [asked, cluster]):
+        found[keys[int(row[-1])]].append(to_change(row[:-1]))
+    return found
 
 
-def _at_edges(
-    cluster: str, busy: Sequence[ObjectName], edges: Sequence[datetime]
-) -> dict[ObjectName, list[Change]]:
+def _at_edges(cluster: str, busy: Sequence[ObjectName], edges: Sequence[datetime]) -> Changes:
     """Return the changes that define each busy lane at the end of each piece."""
     ends = edges[1:]
     parts = iter(changes_at(cluster, [(key, edge) for key in busy for edge in ends]))

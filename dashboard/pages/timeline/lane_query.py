@@ -24,7 +24,14 @@ from leases.domain.terms import Life, PastPhase, PastState, as_of
 from leases.domain.watched_times import UnwatchedTime
 from leases.history import timeline_lanes as history_lanes
 from leases.history.lease_figures import Stretch, read_stretch
-from leases.history.states_as_of import State, born_later, ended_terms, gone_since, states_at
+from leases.history.states_as_of import (
+    State,
+    born_later,
+    changes_before,
+    ended_terms,
+    gone_since,
+    states_at,
+)
 from leases.history.timeline_lanes import LaneTotals
 from leases.history.watched_spans import blind_between, unwatched_times
 from leases.tracking.store import Store
@@ -222,7 +229,7 @@ class Lanes(msgspec.Struct, frozen=True):
     watched: bool
     stands: Counter[str] | None = None  # of all pages, how Leases stood; None: too many to read
     stretch: Stretch | None = None  # as far as it is known; None without lanes
-    # Those times from the first term or gap on, which are shown whole, also before the stretch.
+    # Those times from the first change on of what is shown whole, also before the stretch.
     blind_terms: Sequence[Span] = ()
 
 
@@ -279,8 +286,8 @@ def read_lanes(store: Store, wanted: TimelineFilter, shown: TimeRange, now: date
     chosen = choose(
         store, wanted, shown, active=active, gone=gone, nobody=nobody, flapping=flappers, held=held
     )
-    found = _read_page(store, chosen, shown, now, blind)
     stands = _stands(store, wanted, shown, {*gone, *active}, held)
+    found = _read_page(store, chosen, shown, now, blind)
     return msgspec.structs.replace(found, stands=stands)
 
 
@@ -304,12 +311,19 @@ def _read_page(
     cluster, since, until = store.cluster, shown.since, shown.until
     watched = not any(_covers(span, shown) for span in blind)
     keys = [place.key for place in chosen.page]
-    lives = {
-        lane.key: lane for lane in history_lanes.lanes(cluster, keys, since=since, until=until)
-    }
+    known = max(since, min(until, store.connection.as_of(now)))
+    stretch = read_stretch(
+        cluster, since=since, until=known, now=now, abandoned_after=store.abandoned_after
+    )
     states = {state.key: state for state in states_at(cluster, keys, shown.at)}
     edits = audit.done_between(cluster, since, until)
     later = born_later(cluster, [k for k in keys if k not in states and not store.get(k)], shown.at)
+    before = changes_before(cluster, keys, since)
+    first = min([since, *(change.at for changes in before.values() for change in changes)])
+    blind_terms = blind_between(cluster, since=first, until=until, now=now)
+    # Last, because it is large, and other pages read theirs while this one waits for the database.
+    found = history_lanes.lanes(cluster, keys, since=since, until=until, before=before)
+    lives = {lane.key: lane for lane in found}
     page = [
         _lane(
             store,
@@ -323,25 +337,7 @@ def _read_page(
         )
         for place in chosen.page
     ]
-    known = max(since, min(until, store.connection.as_of(now)))
-    stretch = read_stretch(
-        cluster, since=since, until=known, now=now, abandoned_after=store.abandoned_after
-    )
-    blind_terms = _blind_terms(cluster, lives.values(), since, until, now)
     return Lanes(page, chosen, blind, watched, None, stretch, blind_terms)
-
-
-def _blind_terms(
-    cluster: str,
-    lanes: Iterable[history_lanes.Lane],
-    since: datetime,
-    until: datetime,
-    now: datetime,
-) -> Sequence[Span]:
-    lives = [lane.life for lane in lanes]
-    terms = (term.since for life in lives for term in life.terms)
-    gaps = (gap.since for life in lives for gap in life.gaps)
-    return blind_between(cluster, since=min([since, *terms, *gaps]), until=until, now=now)
 
 
 def _changed(

@@ -137,6 +137,20 @@ def test_a_busy_lane_is_drawn_as_bands_with_counts(monkeypatch):
         assert as_of(lane.life, band.until).holder == holders[last]
 
 
+def test_changes_of_many_lanes_are_read_in_few_statements(
+    monkeypatch, django_assert_max_num_queries
+):
+    monkeypatch.setattr(lanes_module, "AT_A_TIME", 30)
+    keys = [ObjectName("jobs", f"worker-{number:02}") for number in range(20)]
+    keep(*(change_at(key, n, "replaced", f"{key.name}-{n}") for key in keys for n in range(6)))
+    with django_assert_max_num_queries(8):
+        found = lanes("a", keys, since=at(1), until=at(60))
+    assert [lane.key for lane in found] == keys
+    for lane in found:
+        holders = [term.holder for term in lane.life.terms]
+        assert (lane.changes, holders) == (4, [f"{lane.key.name}-{n}" for n in range(1, 6)])
+
+
 def test_tallies_count_what_came_to_a_holder_and_how_long_nobody_held():
     keep(*STORY)
     found = totals("a", [Kind.ELECTION], since=at(0), until=at(60))
