@@ -27,6 +27,8 @@ FORGOTTEN = 1.0  # seconds without a look after which a late watch is waited for
 MAX_PAUSE = 0.1  # seconds left to a late watch between two pages; at most what the last one took
 MAX_READS = 8  # queries of pages at a time; each wakes the interpreter for every row
 READ_WITHIN = 1.0  # seconds after which a query goes on though so many are under way
+MAX_LARGE = 2  # pages at a time that hold much until they are drawn
+LARGE_WITHIN = 5.0  # seconds after which one goes on though so many are under way
 
 
 class Followed(Protocol):
@@ -49,6 +51,7 @@ class PageGate:
         self._clock, self._sleep = clock, sleep
         self._drawing = threading.Lock()
         self._reads = threading.BoundedSemaphore(MAX_READS)
+        self._large = threading.BoundedSemaphore(MAX_LARGE)
         self._mine = threading.local()
         self._began = 0.0
         self._took = 0.0  # seconds that the last holder of the gate took
@@ -86,6 +89,19 @@ class PageGate:
         finally:
             self._enter(clusters)
             self._mine.clusters = clusters
+
+    @contextmanager
+    def large(self) -> Iterator[None]:
+        """Read and draw in the block what takes much memory, few pages at a time: Python keeps the
+        room that all of them needed at once.
+        """
+        with self.waiting():
+            counted = self._large.acquire(timeout=LARGE_WITHIN)
+        try:
+            yield
+        finally:
+            if counted:
+                self._large.release()
 
     def _execute(
         self,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from threading import Event
 
 import pytest
 from django.db import connection
 
-from dashboard.access.drawing_gate import LATE, LOOK, MAX_WAIT, PageGate, drawing_gate
+from dashboard.access import drawing_gate as module
+from dashboard.access.drawing_gate import LATE, LOOK, MAX_LARGE, MAX_WAIT, PageGate, drawing_gate
 from dashboard.parts.answer_cache import AnswerCache
 from dashboard.parts.page_context import PageTemplate
 from tests.support.board import a_lease, fill
@@ -126,6 +128,43 @@ def test_a_watch_that_is_late_again_is_waited_for_again(gate, clock):
         assert clock.now >= again + 1.0
 
 
+def make_large_page(gate, made, over):
+    try:
+        with gate.drawing(()), gate.large():
+            made.set()
+            with gate.waiting():
+                assert over.wait(SOON)
+    finally:
+        connection.close()
+
+
+def test_few_large_pages_are_under_way_and_others_are_drawn_meanwhile(gate, threads):
+    made, over, small_over = [Event() for _ in range(MAX_LARGE + 1)], Event(), Event()
+    pages = [threads.submit(make_large_page, gate, one, over) for one in made[:-1]]
+    for one in made[:-1]:
+        assert one.wait(SOON)
+    last, small = threads.submit(make_large_page, gate, made[-1], over), Event()
+    small_over.set()
+    threads.submit(make_page, gate, small, small_over).result(SOON)
+    assert not made[-1].wait(NOT_YET)
+    over.set()
+    for page in (*pages, last):
+        page.result(SOON)
+    assert made[-1].is_set()
+
+
+def test_a_large_page_is_drawn_in_the_end_though_others_hang(gate, threads, monkeypatch):
+    monkeypatch.setattr(module, "LARGE_WITHIN", NOT_YET)
+    made, over = [Event() for _ in range(MAX_LARGE + 1)], Event()
+    pages = [threads.submit(make_large_page, gate, one, over) for one in made]
+    assert all(one.wait(SOON) for one in made)
+    over.set()
+    for page in pages:
+        page.result(SOON)
+    with gate.large(), gate.large():  # it gave no room back that it did not have
+        assert not gate._large.acquire(blocking=False)
+
+
 def test_a_failing_page_lets_the_next_begin(gate):
     with pytest.raises(ZeroDivisionError), gate.drawing(()):
         raise ZeroDivisionError
@@ -241,3 +280,17 @@ def test_no_page_lets_the_gate_go_in_the_middle_of_its_template(path, board, adm
     monkeypatch.setattr(PageTemplate, "render", drawn)
     admin.get(path)
     assert asked == []
+
+
+def test_a_timeline_is_a_large_page(board, operator, monkeypatch):
+    drawn, large = [], drawing_gate.large
+
+    @contextmanager
+    def noted():
+        with large():
+            yield
+        drawn.append(True)
+
+    monkeypatch.setattr(drawing_gate, "large", noted)
+    assert operator.get("/c/a/timeline/").status_code == 200
+    assert drawn

@@ -8,6 +8,7 @@ from django.http import HttpResponse
 from django.views.decorators.http import require_safe
 
 from dashboard import clock
+from dashboard.access.drawing_gate import drawing_gate
 from dashboard.access.guards import ClusterRequest, viewer_required
 from dashboard.board import running_board
 from dashboard.charts.lanes import fog
@@ -188,7 +189,11 @@ NO_LANES = Lanes([], LanePage([], 1, 0, 0), (), watched=True)
 @viewer_required
 def timeline(request: ClusterRequest, cluster: str) -> HttpResponse:
     """Lanes of terms and gaps, as a page, as the part that a choice changes, or as JSON."""
-    now = clock.now()
+    with drawing_gate.large():
+        return _answer(request, cluster, clock.now())
+
+
+def _answer(request: ClusterRequest, cluster: str, now: datetime) -> HttpResponse:
     try:
         answer_as = responses.read_format(request)
         watched = None if answer_as == "json" else watched_since(cluster)
@@ -198,22 +203,21 @@ def timeline(request: ClusterRequest, cluster: str) -> HttpResponse:
         shown = time_range.window(wanted, now, watched=watched)
     except BadFilter as error:
         return _refuse(request, error, now)
-    feed_seq = running_board().feeds[cluster].settled_seq()
-    lanes = read_lanes(request.cluster.store, wanted, shown, now)
     if answer_as == "json":
-        return _json(request, wanted, shown, lanes, now)
+        return _json(request, wanted, shown, now)
+    feed_seq = running_board().feeds[cluster].settled_seq()
+    end, scale = _end(request, shown, now), Scale(shown.since, shown.until)
     overview = overview_of(shown, now, watched=watched)
-    context = _around(request, wanted, shown, lanes, now, overview.scale)
-    context["feed_seq"] = feed_seq
-    end = _end(request, shown, now)
-    context["instant"] = drawn_lanes.instant_of(lanes, follows=shown.follows)
-    context["strip"] = _strip(request, wanted, overview, now)
-    context["strip_ends_now"] = overview.scale.until >= now
-    scale = Scale(shown.since, shown.until)
+    strip = _strip(request, wanted, overview, now)
     incidents = incidents_between(cluster, shown.since, shown.until)
-    strip = incident_summary(cluster, incidents, scale, end or now)
-    if strip["every"]:
-        context["incidents"] = strip
+    summary = incident_summary(cluster, incidents, scale, end or now)
+    lanes = read_lanes(request.cluster.store, wanted, shown, now)
+    context = _around(request, wanted, shown, lanes, now, overview.scale)
+    context |= {"feed_seq": feed_seq, "strip": strip}
+    context["strip_ends_now"] = overview.scale.until >= now
+    context["instant"] = drawn_lanes.instant_of(lanes, follows=shown.follows)
+    if summary["every"]:
+        context["incidents"] = summary
     zoom = time_range.zoom_to(ListLinks(request.path, wanted), shown, now=now)
     time = shown_time(shown, wanted.range, None if shown.follows else shown.at)
     how: dict[str, Any] = {"now": now, "time": time, "zoom": zoom, "end": end}
@@ -318,9 +322,9 @@ def _json(
     request: ClusterRequest,
     wanted: time_range.TimelineFilter,
     shown: time_range.TimeRange,
-    lanes: Lanes,
     now: datetime,
 ) -> HttpResponse:
+    lanes = read_lanes(request.cluster.store, wanted, shown, now)
     next_url = None
     if lanes.chosen.number * wanted.limit < lanes.chosen.total:
         path = ListLinks(request.path, wanted).url_as("json", page=lanes.chosen.number + 1)
