@@ -282,7 +282,8 @@ def test_no_page_lets_the_gate_go_in_the_middle_of_its_template(path, board, adm
     assert asked == []
 
 
-def test_a_timeline_is_a_large_page(board, operator, monkeypatch):
+@pytest.mark.parametrize("path", ["/c/a/timeline/", "/c/a/holders/"])
+def test_a_page_of_many_lanes_is_large(path, board, operator, monkeypatch):
     drawn, large = [], drawing_gate.large
 
     @contextmanager
@@ -292,5 +293,5 @@ def test_a_timeline_is_a_large_page(board, operator, monkeypatch):
         drawn.append(True)
 
     monkeypatch.setattr(drawing_gate, "large", noted)
-    assert operator.get("/c/a/timeline/").status_code == 200
+    assert operator.get(path).status_code == 200
     assert drawn

@@ -14,6 +14,7 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_safe
 
 from dashboard import clock
+from dashboard.access.drawing_gate import drawing_gate
 from dashboard.access.guards import ClusterRequest, check_view, find_cluster, viewer_required
 from dashboard.board import running_board
 from dashboard.charts.lanes import Spell, fog, spells
@@ -419,8 +420,8 @@ class Holders(List[holdings.HolderFilter, holdings.HolderSummary]):
         cluster, now = self.request.cluster.name, self.as_of
         scale = Scale(now - RANGES[self.wanted.range], now)
         keys, feed_seq = drawn_leases(found.rows), running_board().feeds[cluster].settled_seq()
-        known = lanes(cluster, keys, since=scale.since, until=scale.until, counted=False)
         blind = blind_between(cluster, since=scale.since, until=scale.until, now=now)
+        known = lanes(cluster, keys, since=scale.since, until=scale.until, counted=False)
         rows = holder_rows(
             cluster,
             found.rows,
@@ -451,7 +452,8 @@ class Holders(List[holdings.HolderFilter, holdings.HolderSummary]):
 @viewer_required
 def holders(request: ClusterRequest, _cluster: str) -> HttpResponseBase:
     """The list as a page, as the part that a filter changes, or as JSON."""
-    return Holders(request).answer()
+    with drawing_gate.large():
+        return Holders(request).answer()
 
 
 ASKED_AT_ONCE = 20  # Pods; then another page has its turn
