@@ -20,6 +20,36 @@ from leases.history.database import connect
 
 T = TypeVar("T")
 
+
+class Turns:
+    """A lock of pages. One that has begun goes on before another begins: what waits half done
+    keeps what it has read.
+    """
+
+    def __init__(self) -> None:
+        lock = threading.Lock()
+        self._to_begin, self._to_go_on = threading.Condition(lock), threading.Condition(lock)
+        self._going_on = 0  # that wait
+        self._taken = False
+
+    def acquire(self, *, has_begun: bool) -> None:
+        waits = self._to_go_on if has_begun else self._to_begin
+        with waits:
+            self._going_on += has_begun
+            while self._taken or (self._going_on and not has_begun):
+                waits.wait()
+            self._going_on -= has_begun
+            self._taken = True
+
+    def release(self) -> None:
+        with self._to_begin:
+            self._taken = False
+            (self._to_go_on if self._going_on else self._to_begin).notify()
+
+    def locked(self) -> bool:
+        return self._taken
+
+
 LATE = 0.25  # seconds for which a watch may wait to be read before pages wait for it
 MAX_WAIT = 2.0  # seconds for all pages together: a watch that stays late must not hide everything
 LOOK = 0.02  # seconds between two looks at the watches
@@ -49,7 +79,7 @@ class PageGate:
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._clock, self._sleep = clock, sleep
-        self._drawing = threading.Lock()
+        self._drawing = Turns()
         self._reads = threading.BoundedSemaphore(MAX_READS)
         self._large = threading.BoundedSemaphore(MAX_LARGE)
         self._mine = threading.local()
@@ -65,7 +95,7 @@ class PageGate:
         """Hold the gate for the block, but for its queries to the database."""
         connect()  # may wait, so before the gate
         self._mine.clusters = clusters
-        self._enter(clusters)
+        self._enter(clusters, has_begun=False)
         # Around the wrapper that times statements: to wait for the gate is no slow statement.
         connection.execute_wrappers.insert(0, self._execute)
         try:
@@ -87,7 +117,7 @@ class PageGate:
         try:
             yield
         finally:
-            self._enter(clusters)
+            self._enter(clusters, has_begun=True)
             self._mine.clusters = clusters
 
     @contextmanager
@@ -132,14 +162,14 @@ class PageGate:
         finally:
             if counted:
                 self._reads.release()
-            self._enter(clusters)
+            self._enter(clusters, has_begun=True)
             mine.clusters = clusters
 
-    def _enter(self, clusters: Collection[Followed]) -> None:
+    def _enter(self, clusters: Collection[Followed], *, has_begun: bool) -> None:
         while True:
             while self._should_wait(clusters):
                 self._sleep(LOOK)
-            self._drawing.acquire()
+            self._drawing.acquire(has_begun=has_begun)
             if not self._should_wait(clusters):  # nothing turned late while others drew
                 break
             self._drawing.release()

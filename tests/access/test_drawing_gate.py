@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from threading import Event
@@ -55,6 +56,13 @@ def threads():
         yield pool
 
 
+def wait_until(condition):
+    ends = time.monotonic() + SOON
+    while not condition():
+        assert time.monotonic() < ends
+        time.sleep(0.005)
+
+
 def make_page(gate, made, over):
     try:
         with gate.drawing(()):
@@ -73,6 +81,64 @@ def test_a_second_page_begins_when_the_first_is_made(gate, threads):
     over.set()
     last.result(SOON)
     assert second.is_set()
+
+
+def test_a_page_that_has_begun_goes_on_before_another_begins(gate, threads):
+    """Also when the other came first."""
+    asks, answered, held, over, order = Event(), Event(), Event(), Event(), []
+
+    def asking():
+        try:
+            with gate.drawing(()):
+                with gate.waiting():
+                    asks.set()
+                    assert answered.wait(SOON)
+                order.append("goes on")
+        finally:
+            connection.close()
+
+    def beginning():
+        try:
+            with gate.drawing(()):
+                order.append("begins")
+        finally:
+            connection.close()
+
+    pages = [threads.submit(asking)]
+    assert asks.wait(SOON)
+    pages.append(threads.submit(make_page, gate, held, over))
+    assert held.wait(SOON)
+    pages.append(threads.submit(beginning))
+    wait_until(lambda: gate._drawing._to_begin._waiters)
+    answered.set()
+    wait_until(lambda: gate._drawing._to_go_on._waiters)
+    over.set()
+    for page in pages:
+        page.result(SOON)
+    assert order == ["goes on", "begins"]
+
+
+def test_many_pages_take_turns_and_none_is_forgotten(gate, threads):
+    inside, most, over = [], [], Event()
+    over.set()
+
+    def page():
+        try:
+            with gate.drawing(()):
+                for _ in range(30):
+                    inside.append(1)
+                    most.append(len(inside))
+                    inside.pop()
+                    with gate.waiting():
+                        pass
+        finally:
+            connection.close()
+
+    for made in [threads.submit(page) for _ in range(20)]:
+        made.result(SOON)
+    assert len(most) == 600
+    assert max(most) == 1
+    assert not gate._drawing.locked()
 
 
 def test_a_page_waits_until_what_has_arrived_was_followed(gate, clock):
