@@ -21,7 +21,7 @@ from leases.history.database import connect
 T = TypeVar("T")
 
 
-class Turns:
+class PageTurns:
     """A lock of pages. One that has begun goes on before another begins: what waits half done
     keeps what it has read.
     """
@@ -79,7 +79,7 @@ class PageGate:
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._clock, self._sleep = clock, sleep
-        self._drawing = Turns()
+        self._drawing = PageTurns()
         self._reads = threading.BoundedSemaphore(MAX_READS)
         self._large = threading.BoundedSemaphore(MAX_LARGE)
         self._mine = threading.local()
