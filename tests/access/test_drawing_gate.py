@@ -83,16 +83,25 @@ def test_a_second_page_begins_when_the_first_is_made(gate, threads):
     assert second.is_set()
 
 
-def test_a_page_that_has_begun_goes_on_before_another_begins(gate, threads):
+@pytest.mark.parametrize("of_database", [True, False])
+def test_a_page_that_has_begun_goes_on_before_another_begins(of_database, gate, threads):
     """Also when the other came first."""
     asks, answered, held, over, order = Event(), Event(), Event(), Event(), []
+
+    def wait(run=lambda: None, *what):
+        asks.set()
+        assert answered.wait(SOON)
+        return run(*what)
 
     def asking():
         try:
             with gate.drawing(()):
-                with gate.waiting():
-                    asks.set()
-                    assert answered.wait(SOON)
+                if of_database:
+                    with connection.execute_wrapper(wait), connection.cursor() as cursor:
+                        cursor.execute("SELECT 1")
+                else:
+                    with gate.waiting():
+                        wait()
                 order.append("goes on")
         finally:
             connection.close()
