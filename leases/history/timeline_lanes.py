@@ -298,10 +298,11 @@ _IN_STRETCH = (
     "cluster = %s AND leases_change.namespace = asked.namespace "
     "AND leases_change.name = asked.name AND at > asked.since AND at <= asked.until"
 )
-Stretch = tuple[ObjectName, datetime, datetime]  # after a time, up to another
+LeaseRange = tuple[ObjectName, datetime, datetime]  # a Lease, after a time, up to another
 
 
-def _encoded(asked: Sequence[Stretch]) -> str:
+def _encoded(asked: Sequence[LeaseRange]) -> str:
+    """As the JSON that the tables of _ASKED read."""
     adapt = connection.ops.adapt_datetimefield_value
     rows = [
         (number, key.namespace, key.name, str(adapt(since)), str(adapt(until)))
@@ -310,8 +311,8 @@ def _encoded(asked: Sequence[Stretch]) -> str:
     return msgspec.json.encode(rows).decode()
 
 
-def _numbers(cluster: str, asked: Sequence[Stretch]) -> list[int]:
-    """Return how many changes each Lease has in its stretch."""
+def _numbers(cluster: str, asked: Sequence[LeaseRange]) -> list[int]:
+    """Return how many changes each Lease has after a time, up to another."""
     sql = (
         f"SELECT asked.number, (SELECT COUNT(*) FROM {by_index('change_by_lease')} "  # noqa: S608
         f"WHERE {_IN_STRETCH}) FROM {_ASKED[connection.vendor]} AS asked"
