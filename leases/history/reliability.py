@@ -156,14 +156,14 @@ def counted_day(
 
 
 def names_of(
-    day: CountedDay, present: Iterable[ObjectName] | None = None
+    cluster: str, day: date, present: Iterable[ObjectName] | None = None
 ) -> Iterator[list[ObjectName]]:
     """Yield the Leases that may have existed in the day, AT_ONCE at a time.
 
     They exist now or were deleted since. `present`: the elections of now; None: read all Leases.
     """
-    gone = gone_since(day.cluster, day.stretch.since - MOMENT, (Kind.ELECTION,))
-    names = iter(sorted({*(_recorded(day.cluster) if present is None else present), *gone}))
+    gone = gone_since(cluster, figures.start_of(day) - MOMENT, (Kind.ELECTION,))
+    names = iter(sorted({*(_recorded(cluster) if present is None else present), *gone}))
     while some := list(islice(names, AT_ONCE)):
         yield some
 

@@ -155,6 +155,7 @@ class ReliabilityTotals:
         self._recorder = recorder
         self._clock = clock
         self._days = timedelta(days=days)
+        self._forgotten: dict[str, date] = {}  # the day before which no total is kept any more
         self._trusted = trusted or _unless(clock)
         self.counted = asyncio.Event()  # once: what retention waits for after a start
         self.times = CountTimes(clock.now)
@@ -203,8 +204,8 @@ class ReliabilityTotals:
 
     async def _count_cluster(self, cluster: str, now: datetime, look: Look) -> str | None:
         """Returns why it could not be counted."""
-        if cluster in self._clusters:
-            counts = near_miss_counts(self._clusters[cluster].store, now)
+        watched = self._clusters.get(cluster)
+        if watched and (counts := near_miss_counts(watched.store, now)):
             await self._write(save_near_misses, cluster, counts)
         day, today = await look(next_day, cluster), now.date()
         if day is None:
@@ -217,9 +218,16 @@ class ReliabilityTotals:
             if await look(is_final, cluster, day, now):
                 await self._write(finish_day, cluster, day)
             day += DAY
-        for numbers in await look(old_rows, cluster, today - self._days):
-            await self._write(forget_rows, numbers)
+        await self._forget(cluster, today - self._days, look)
         return None
+
+    async def _forget(self, cluster: str, before: date, look: Look) -> None:
+        """Forget the totals of before that day, once."""
+        if self._forgotten.get(cluster) == before:
+            return
+        for numbers in await look(old_rows, cluster, before):
+            await self._write(forget_rows, numbers)
+        self._forgotten[cluster] = before
 
     async def _count_day(self, cluster: str, day: date, now: datetime, look: Look) -> None:
         watched = self._clusters.get(cluster)
@@ -227,14 +235,18 @@ class ReliabilityTotals:
         if watched is not None:
             elections = watched.store.select((Kind.ELECTION,), tuple(Phase))
             present, after = [one.key for one in elections], watched.store.abandoned_after
+        names = names_of(cluster, day, present)
+        keys = await look(next, names, None)
+        if keys is None:
+            return
         counted: CountedDay = await look(
             partial(counted_day, cluster, day, now, abandoned_after=after)
         )
-        names = names_of(counted, present)
-        while (keys := await look(next, names, None)) is not None:
+        while keys is not None:
             found = await look(count, counted, keys, partial(_kind_now, watched))
             for some in batches(found):
                 await self._write(save_day, cluster, day, counted.stretch.until, some)
+            keys = await look(next, names, None)
         for period in Period:
             rows = await look(sums_by_namespace, cluster, period, first_day(period, day))
             for some in batches(rows):

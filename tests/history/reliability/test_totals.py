@@ -212,6 +212,25 @@ async def test_old_totals_are_deleted(story, recorder):
     assert sorted(await sync_to_async(stored)("week")) == [-4, 3]
 
 
+async def test_old_totals_are_deleted_on_each_day(story, recorder):
+    totals = ReliabilityTotals({}, recorder, ClockWatch(process_clock()), days=2)
+    for days in range(3):
+        await totals.count(LATER + timedelta(days=days))
+        await totals.count(LATER + timedelta(days=days, hours=1))
+        assert min(await sync_to_async(stored)()) == 2 + days
+
+
+async def test_only_a_lease_that_is_gone_is_counted(story, totals):
+    await LeaseRecord.objects.all().adelete()
+    await sync_to_async(note)(86, ChangeType.DELETED, holder=None)
+    await totals.count(LATER)
+    assert await sync_to_async(stored)() == {
+        **{day: SCHEDULER[day] for day in (0, 1, 2)},
+        3: (0, WHOLE, 0, 0, 0, 0),
+        4: (0, 2 * HOUR, 0, 0, 0, 0),
+    }
+
+
 async def test_nothing_is_counted_while_the_clock_is_in_doubt(story, recorder, monkeypatch):
     monkeypatch.setattr(ClockWatch, "doubtful", True)
     await ReliabilityTotals({}, recorder, ClockWatch(process_clock()), days=9).count(LATER)
