@@ -17,15 +17,17 @@ import codecs
 import logging
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from functools import partial
+from functools import cache, partial
 from typing import Any, overload
 
+import msgspec
 from django.db import Error, InterfaceError, OperationalError, connection, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from leases.domain.lease import ObjectName
 from leases.worker_threads import WorkerThreads
 
 NUL_SYMBOL = "\N{SYMBOL FOR NULL}"
@@ -219,6 +221,36 @@ def joined(
         )
         for found in rows:
             yield (found[:size], *found[size:])
+
+
+def asked_table(*times: str) -> str:
+    """Return a table of numbered Leases with these times, to be read from one parameter: a
+    statement for each Lease would take most of a page's time.
+    """
+    source = "json_each(%s)"
+    columns = [f"value ->> {place} AS {name}" for place, name in enumerate(_ASKED)]
+    places = enumerate(times, start=len(_ASKED))
+    if connection.vendor == "sqlite":
+        columns += [f"value ->> {place} AS {name}" for place, name in places]
+    else:
+        source = "json_array_elements(CAST(%s AS json))"
+        columns += [f"CAST(value ->> {place} AS timestamptz) AS {name}" for place, name in places]
+    return f"(SELECT {', '.join(columns)} FROM {source}) AS asked"  # noqa: S608
+
+
+_ASKED = ("number", "namespace", "name")
+
+
+def as_asked(
+    numbers: Iterable[int], leases: Sequence[tuple[ObjectName, *tuple[datetime, ...]]]
+) -> str:
+    """Encode the Leases of these numbers, each with its times, as what `asked_table` reads."""
+    text = cache(lambda at: str(_bound(at)))
+    rows = []
+    for number in numbers:
+        key, *times = leases[number]
+        rows.append((number, key.namespace, key.name, *map(text, times)))
+    return msgspec.json.encode(rows).decode()
 
 
 def by_index(name: str) -> str:

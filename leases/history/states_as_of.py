@@ -12,7 +12,6 @@ from datetime import datetime, timedelta
 from functools import partial
 
 import msgspec
-from django.db import connection
 
 from leases.domain.change import Change, ChangeType
 from leases.domain.figures import DEFAULT_ABANDONED_AFTER, abandoned_from
@@ -21,7 +20,15 @@ from leases.domain.lease import ObjectName
 from leases.domain.phase import Phase
 from leases.domain.steady_clock import LATEST
 from leases.domain.terms import PastPhase, PastState
-from leases.history.database import Row, by_index, from_stored, moment, select
+from leases.history.database import (
+    Row,
+    as_asked,
+    asked_table,
+    by_index,
+    from_stored,
+    moment,
+    select,
+)
 from leases.history.overrides import may_be_vacant_at
 from leases.history.rows import FIELDS, stored_kind, to_change
 from leases.models import BEGIN_A_SPAN
@@ -221,34 +228,13 @@ def _last(
     columns = ", ".join(f"newest.{field}" for field in fields)
     found: dict[int, Row] = {}
     for start in range(0, len(numbers), AT_ONCE):
-        instants = [(number, *asked[number]) for number in numbers[start : start + AT_ONCE]]
         rows = select(
-            f"SELECT {columns}, asked.number FROM {_ASKED[connection.vendor]} AS asked "  # noqa: S608
+            f"SELECT {columns}, asked.number FROM {asked_table('at')} "  # noqa: S608
             f"CROSS JOIN leases_change AS newest WHERE newest.id = ({newest})",
-            [_encoded(instants), cluster],
+            [as_asked(numbers[start : start + AT_ONCE], asked), cluster],
         )
         found.update((int(row[-1]), row[:-1]) for row in rows)
     return found
-
-
-_ELEMENT = "value ->> 0 AS number, value ->> 1 AS namespace, value ->> 2 AS name, "
-_ASKED = {
-    "sqlite": f"(SELECT {_ELEMENT} value ->> 3 AS at FROM json_each(%s))",  # noqa: S608
-    "postgresql": f"(SELECT {_ELEMENT} CAST(value ->> 3 AS timestamptz) AS at "  # noqa: S608
-    "FROM json_array_elements(CAST(%s AS json)))",
-}
-
-
-def _encoded(instants: Iterable[tuple[int, ObjectName, datetime]]) -> str:
-    """Encode as one parameter, with times in the column's format."""
-    adapt = connection.ops.adapt_datetimefield_value
-    texts: dict[datetime, str] = {}
-    rows = []
-    for number, key, at in instants:
-        if at not in texts:
-            texts[at] = str(adapt(at))
-        rows.append((number, key.namespace, key.name, texts[at]))
-    return msgspec.json.encode(rows).decode()
 
 
 MAX_CHANGES = 5000  # changes read of one kind and type, the newest

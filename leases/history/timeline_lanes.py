@@ -14,7 +14,7 @@ from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.terms import Life, fold
 from leases.history.change_counts import INSIDE
-from leases.history.database import Row, by_index, moment, select
+from leases.history.database import Row, as_asked, asked_table, by_index, moment, select
 from leases.history.rows import FIELDS, to_change
 from leases.history.states_as_of import changes_at, changes_before
 from leases.models import END_A_GAP
@@ -285,15 +285,6 @@ def _grouped(
         )
 
 
-# What is asked, in one parameter: a statement for each Lease or piece would take most of a page's
-# time, and hold what was read before while it waits.
-_STRETCH = "value ->> 0 AS number, value ->> 1 AS namespace, value ->> 2 AS name, "
-_ASKED = {
-    "sqlite": f"(SELECT {_STRETCH} value ->> 3 AS since, value ->> 4 AS until "  # noqa: S608
-    "FROM json_each(%s))",
-    "postgresql": f"(SELECT {_STRETCH} CAST(value ->> 3 AS timestamptz) AS since, "  # noqa: S608
-    "CAST(value ->> 4 AS timestamptz) AS until FROM json_array_elements(CAST(%s AS json)))",
-}
 _IN_STRETCH = (
     "cluster = %s AND leases_change.namespace = asked.namespace "
     "AND leases_change.name = asked.name AND at > asked.since AND at <= asked.until"
@@ -301,23 +292,14 @@ _IN_STRETCH = (
 LeaseRange = tuple[ObjectName, datetime, datetime]  # a Lease, after a time, up to another
 
 
-def _encoded(asked: Sequence[LeaseRange]) -> str:
-    """As the JSON that the tables of _ASKED read."""
-    adapt = connection.ops.adapt_datetimefield_value
-    rows = [
-        (number, key.namespace, key.name, str(adapt(since)), str(adapt(until)))
-        for number, (key, since, until) in enumerate(asked)
-    ]
-    return msgspec.json.encode(rows).decode()
-
-
 def _numbers(cluster: str, asked: Sequence[LeaseRange]) -> list[int]:
     """Return how many changes each Lease has after a time, up to another."""
     sql = (
         f"SELECT asked.number, (SELECT COUNT(*) FROM {by_index('change_by_lease')} "  # noqa: S608
-        f"WHERE {_IN_STRETCH}) FROM {_ASKED[connection.vendor]} AS asked"
+        f"WHERE {_IN_STRETCH}) FROM {asked_table('since', 'until')}"
     )
-    found = {int(number): count for number, count in select(sql, [cluster, _encoded(asked)])}
+    rows = select(sql, [cluster, as_asked(range(len(asked)), asked)])
+    found = {int(number): count for number, count in rows}
     return [found[number] for number in range(len(asked))]
 
 
@@ -325,11 +307,11 @@ def _changes(cluster: str, keys: Sequence[ObjectName], since: datetime, until: d
     """Return the changes of each Lease, oldest first."""
     columns = ", ".join(f"leases_change.{field}" for field in FIELDS)
     sql = (
-        f"SELECT {columns}, asked.number FROM {_ASKED[connection.vendor]} AS asked "  # noqa: S608
+        f"SELECT {columns}, asked.number FROM {asked_table('since', 'until')} "  # noqa: S608
         f"CROSS JOIN {by_index('change_by_lease')} WHERE {_IN_STRETCH} ORDER BY at, id"
     )
     found: Changes = {key: [] for key in keys}
-    asked = _encoded([(key, since, until) for key in keys])
+    asked = as_asked(range(len(keys)), [(key, since, until) for key in keys])
     for row in select(sql, [asked, cluster]):
         found[keys[int(row[-1])]].append(to_change(row[:-1]))
     return found
