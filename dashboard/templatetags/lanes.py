@@ -65,9 +65,10 @@ def _drawn(shape: ShapeView, fogs: Sequence[Fog]) -> str:
             f"<title>{escape(shape.title)}</title>{_gap(shape)}</svg>"
         )
     label = "" if _is_hatched(shape, fogs) else _text(shape, "50%")
+    title = "" if shape.url else f"<title>{escape(shape.title)}</title>"
     band = (
         f'<svg class="band{" bad" if shape.bad else ""}" {_place(shape, 6, 22)}'
-        f' data-many="{shape.changes}"><title>{escape(shape.title)}</title>'
+        f' data-many="{shape.changes}">{title}'
         '<rect class="fill" fill="url(#weave)" width="100%" height="100%" rx="2"/>'
         f"{_LOST if shape.bad else ''}{label}</svg>"
     )
@@ -88,11 +89,11 @@ def _gap(shape: ShapeView) -> str:
 
 def _zooming(shape: ShapeView, band: str) -> str:
     """The band as a link; a stroke around it makes a narrow one easier to hit."""
-    url, says = escape(shape.url), escape(f"Zoom in: {shape.title}")
+    url = escape(shape.url)
     return (
-        f'<a class="zoom" href="{url}" hx-get="{url}" data-zoom aria-label="{says}">'
-        f'<rect class="hit" x="{shape.x}%" y="2" width="{shape.width}%" height="30">'
-        f"<title>{says}</title></rect>{band}</a>"
+        f'<a class="zoom" href="{url}" hx-get="{url}" data-zoom>'
+        f"<title>{escape(f'Zoom in: {shape.title}')}</title>"
+        f'<rect class="hit" x="{shape.x}%" y="2" width="{shape.width}%" height="30"/>{band}</a>'
     )
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from itertools import pairwise
 
+import msgspec
 import pytest
 from django.template.loader import render_to_string
 
@@ -31,6 +33,17 @@ def test_texts_of_a_shape_are_escaped(what: str) -> None:
     drawn = lane_shapes([shape])
     assert "<script>" not in drawn
     assert "&quot;&gt;&lt;script&gt;1&lt;/script&gt;&amp;" in drawn
+
+
+def test_a_band_that_zooms_says_so_once() -> None:
+    shape = ShapeView(
+        what="band", x=40.0, width=20.0, since=1.0, until=2.0, hue=3, holder=None,
+        label="12 changes", title="12 changes: 09:00 to 10:00", edge=True, narrow=False, bad=False,
+        changes=12, url="?from=1",
+    )  # fmt: skip
+    drawn = lane_shapes([shape])
+    assert re.findall("<title>(.*?)</title>", drawn) == ["Zoom in: 12 changes: 09:00 to 10:00"]
+    assert "Zoom in" not in lane_shapes([msgspec.structs.replace(shape, url="")])
 
 
 @pytest.mark.parametrize(
