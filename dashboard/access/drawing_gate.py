@@ -11,7 +11,7 @@ inside `waiting()`.
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any, Protocol, TypeVar
 
 from django.db import connection
@@ -55,10 +55,21 @@ MAX_WAIT = 2.0  # seconds for all pages together: a watch that stays late must n
 LOOK = 0.02  # seconds between two looks at the watches
 FORGOTTEN = 1.0  # seconds without a look after which a late watch is waited for again
 MAX_PAUSE = 0.1  # seconds left to a late watch between two pages; at most what the last one took
-MAX_READS = 8  # queries of pages at a time; each wakes the interpreter for every row
-READ_WITHIN = 1.0  # seconds after which a query goes on though so many are under way
+MAX_BEGUN = 4  # pages at a time: Python keeps the room that all of them needed at once
+BEGIN_WITHIN = 2.0  # seconds after which one begins though so many wait for the database
 MAX_LARGE = 2  # pages at a time that hold much until they are drawn
 LARGE_WITHIN = 5.0  # seconds after which one goes on though so many are under way
+
+
+@contextmanager
+def _counted(room: threading.Semaphore, within: float) -> Iterator[None]:
+    """Hold one of its places for the block; after so many seconds without one, go on uncounted."""
+    counted = room.acquire(timeout=within)
+    try:
+        yield
+    finally:
+        if counted:
+            room.release()
 
 
 class Followed(Protocol):
@@ -80,7 +91,7 @@ class PageGate:
     ) -> None:
         self._clock, self._sleep = clock, sleep
         self._drawing = PageTurns()
-        self._reads = threading.BoundedSemaphore(MAX_READS)
+        self._begun = threading.BoundedSemaphore(MAX_BEGUN)
         self._large = threading.BoundedSemaphore(MAX_LARGE)
         self._mine = threading.local()
         self._began = 0.0
@@ -94,16 +105,17 @@ class PageGate:
     def drawing(self, clusters: Collection[Followed]) -> Iterator[None]:
         """Hold the gate for the block, but for its queries to the database."""
         connect()  # may wait, so before the gate
-        self._mine.clusters = clusters
-        self._enter(clusters, has_begun=False)
-        # Around the wrapper that times statements: to wait for the gate is no slow statement.
-        connection.execute_wrappers.insert(0, self._execute)
-        try:
-            yield
-        finally:
-            connection.execute_wrappers.remove(self._execute)
-            self._leave()
-            self._mine.clusters = None
+        with _counted(self._begun, BEGIN_WITHIN):
+            self._mine.clusters = clusters
+            self._enter(clusters, has_begun=False)
+            # Around the wrapper that times statements: to wait for the gate is no slow statement.
+            connection.execute_wrappers.insert(0, self._execute)
+            try:
+                yield
+            finally:
+                connection.execute_wrappers.remove(self._execute)
+                self._leave()
+                self._mine.clusters = None
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
@@ -122,16 +134,11 @@ class PageGate:
 
     @contextmanager
     def large(self) -> Iterator[None]:
-        """Read and draw in the block what takes much memory, few pages at a time: Python keeps the
-        room that all of them needed at once.
-        """
-        with self.waiting():
-            counted = self._large.acquire(timeout=LARGE_WITHIN)
-        try:
+        """Read and draw in the block what takes much memory, few pages at a time."""
+        with ExitStack() as stack:
+            with self.waiting():
+                stack.enter_context(_counted(self._large, LARGE_WITHIN))
             yield
-        finally:
-            if counted:
-                self._large.release()
 
     def _execute(
         self,
@@ -149,19 +156,16 @@ class PageGate:
         return found
 
     def _read(self, read: Callable[[], T]) -> T:
-        """As in `waiting`, with few such reads at a time. A page may have a thousand."""
+        """As in `waiting`, but faster: a page may have a thousand such reads."""
         mine = self._mine
         clusters = getattr(mine, "clusters", None)
         if clusters is None:
             return read()
         mine.clusters = None
         self._leave()
-        counted = self._reads.acquire(timeout=READ_WITHIN)
         try:
             return read()
         finally:
-            if counted:
-                self._reads.release()
             self._enter(clusters, has_begun=True)
             mine.clusters = clusters
 

@@ -11,7 +11,15 @@ import pytest
 from django.db import connection
 
 from dashboard.access import drawing_gate as module
-from dashboard.access.drawing_gate import LATE, LOOK, MAX_LARGE, MAX_WAIT, PageGate, drawing_gate
+from dashboard.access.drawing_gate import (
+    LATE,
+    LOOK,
+    MAX_BEGUN,
+    MAX_LARGE,
+    MAX_WAIT,
+    PageGate,
+    drawing_gate,
+)
 from dashboard.parts.answer_cache import AnswerCache
 from dashboard.parts.page_context import PageTemplate
 from tests.support.board import a_lease, fill
@@ -201,6 +209,41 @@ def test_a_watch_that_is_late_again_is_waited_for_again(gate, clock):
     again, clock.late_until = clock.now, clock.now + 1.0
     with gate.drawing((clock,)):
         assert clock.now >= again + 1.0
+
+
+def make_waiting_page(gate, made, over):
+    try:
+        with gate.drawing(()), gate.waiting():
+            made.set()
+            assert over.wait(SOON)
+    finally:
+        connection.close()
+
+
+def test_few_pages_have_begun_at_a_time(gate, threads):
+    made, over = [Event() for _ in range(MAX_BEGUN + 1)], Event()
+    pages = [threads.submit(make_waiting_page, gate, one, over) for one in made[:-1]]
+    for one in made[:-1]:
+        assert one.wait(SOON)
+    pages.append(threads.submit(make_waiting_page, gate, made[-1], over))
+    assert not made[-1].wait(NOT_YET)
+    over.set()
+    for page in pages:
+        page.result(SOON)
+    assert made[-1].is_set()
+
+
+def test_a_page_begins_in_the_end_though_others_hang(gate, threads, monkeypatch):
+    monkeypatch.setattr(module, "BEGIN_WITHIN", NOT_YET)
+    made, over = [Event() for _ in range(MAX_BEGUN + 1)], Event()
+    pages = [threads.submit(make_waiting_page, gate, one, over) for one in made]
+    assert all(one.wait(SOON) for one in made)
+    over.set()
+    for page in pages:
+        page.result(SOON)
+    for _ in range(MAX_BEGUN):
+        assert gate._begun.acquire(blocking=False)
+    assert not gate._begun.acquire(blocking=False)  # it gave no room back that it did not have
 
 
 def make_large_page(gate, made, over):
