@@ -210,7 +210,7 @@ def drawing(request: HttpRequest) -> AbstractContextManager[None]:
     while the page is drawn, each thread's page would wait there with all that it had computed.
     """
     is_part = "HX-Request" in request.headers and REGIONS not in request.headers
-    if not (is_part or "format=" in request.META["QUERY_STRING"]):
+    if not (is_part or "&format=" in f"&{request.META['QUERY_STRING']}"):
         str(getattr(request, "zone", ""))
     return drawing_gate.drawing(running_board().clusters.values())
 

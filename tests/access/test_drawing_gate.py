@@ -382,7 +382,10 @@ def test_no_page_keeps_others_out_while_it_asks_the_database(path, board, admin)
     assert [sql for sql, kept_out in asked if kept_out] == []
 
 
-@pytest.mark.parametrize("path", [*PATHS, "/c/a/nodes/", "/history/", "/search/?q=a"])
+OTHERS = ("/c/a/nodes/", "/c/a/leases/?q=format=json", "/history/", "/search/?q=a")
+
+
+@pytest.mark.parametrize("path", [*PATHS, *OTHERS])
 def test_no_page_lets_the_gate_go_in_the_middle_of_its_template(path, board, admin, monkeypatch):
     """As many pages as there are threads would wait there, each with all that it computed."""
     fill(board.clusters["a"].store, a_lease())
