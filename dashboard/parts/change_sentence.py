@@ -328,12 +328,12 @@ def with_known_causes(written: list[Change]) -> list[Change]:
     return [feeds[change.cluster].explainable.with_cause(change) for change in written]
 
 
-def with_unwritten(cluster: str, written: list[Change]) -> tuple[int, list[Change]]:
-    """The last `seq` of the feed, and the changes of history below those not written yet."""
+def with_unwritten(cluster: str, written: list[Change], limit: int) -> tuple[int, list[Change]]:
+    """The last `seq` of the feed, and the newest changes: those of history, the newest that it has,
+    and those not written yet, which may be older than some that are.
+    """
     seq, sent = running_board().feeds[cluster].newest_first()
-    newest = written[0].at if written else None
-    fresh = [change for change in sent if newest is None or change.at >= newest]
-    return seq, _merged(fresh, written)
+    return seq, _merged(sent, written)[:limit]
 
 
 def changes_of(cluster: str, key: ObjectName, limit: int) -> tuple[int, list[Change]]:

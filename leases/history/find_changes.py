@@ -9,7 +9,7 @@ from operator import ge, le
 import msgspec
 
 from leases import models
-from leases.domain.change import Change
+from leases.domain.change import Change, identity
 from leases.history import indexed_search
 from leases.history.database import Row
 from leases.history.rows import FIELDS, to_change
@@ -145,6 +145,16 @@ def _total(sources: list[indexed_search.Stream]) -> tuple[int, bool]:
 def write_cursor(reached: indexed_search.Position) -> str:
     text = f"{reached[0].isoformat()}|{reached[1]}"
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+def older_than(shown: Sequence[Change], found: ChangePage, limit: int) -> str:
+    """The cursor of the page below `shown`, at most `limit` changes; "" without one. Those may be
+    newer than what history had. Of changes of one moment, some may come again, none is lost.
+    """
+    ends = [identity(changes[-1]) for changes in (shown, found.changes) if changes]
+    if len(shown) < limit or ends[:1] == ends[1:]:
+        return found.older or ""
+    return write_cursor((shown[-1].at, LARGEST_ID))
 
 
 def _read_cursor(cursor: str) -> indexed_search.Position:

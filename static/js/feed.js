@@ -35,20 +35,34 @@ export function addLines(lines, seq) {
 const find = (list, { dataset }) => list.querySelector(`:scope > [data-id="${dataset.id}"]`);
 const moment = (line) => Number(line.dataset.at);
 
-/** Add the lines that the list lacks, and keep the newest; none glows when everything is new. */
+/** Add the lines that the list lacks; none glows when everything is new. */
 function addAll(list, lines) {
   const { feedOf, feedLimit } = list.dataset;
   const fresh = lines.map(made).filter((line) => (!feedOf || line.dataset.of === feedOf) && !find(list, line));
   const add = (line) => {
     line.classList.toggle("new", fresh.length <= MANY);
     list.insertBefore(line, [...list.children].find((other) => moment(other) <= moment(line)) ?? null);
-    if (list.children.length > Number(feedLimit)) list.lastElementChild.remove();
   };
   if (fresh.length) steadily([list], () => fresh.forEach(add));
+  shorten(list);
   for (const line of fresh) if (line.isConnected) scan(line);
   if (fresh.length && list.nextElementSibling?.matches(".empty, .w-none")) list.nextElementSibling.remove();
   return fresh.length > 0;
 }
+
+/** Keep the newest lines, and those that the link to older ones does not lead to: <div data-feed-end="id of the last line before those"> */
+function shorten(list) {
+  const lines = [...list.children];
+  const end = document.querySelector("[data-feed-end]")?.dataset.feedEnd;
+  const led = end === undefined ? 0 : lines.findIndex(({ dataset }) => dataset.id === end) + 1 || lines.length;
+  const more = lines.slice(Math.max(led, list.dataset.feedLimit));
+  if (more.length) steadily([list], () => more.forEach((line) => line.remove()));
+}
+
+document.addEventListener("htmx:afterSettle", () => {
+  const list = document.querySelector("[data-feed-limit]");
+  if (list) shorten(list);
+});
 
 /** Draw the lines again whose cause became known. */
 export function explainLines(lines) {

@@ -8,7 +8,7 @@ import signal
 from collections.abc import Callable, Iterator
 
 import pytest
-from playwright.sync_api import Page, WebSocketRoute, expect
+from playwright.sync_api import Page, Route, WebSocketRoute, expect
 
 from tests.browser.visits import Visits
 from tests.support.api_client import LeaseApi, leases
@@ -184,6 +184,52 @@ def test_the_newest_changes_are_whole_after_the_page_missed_many(
     take_over(there, f"{view}-1", "two")  # one by one they come alone, and are counted
     expect(page.locator("#shown")).not_to_have_text(before)
     wait_for(is_whole, what="one change more")
+    expect(page.locator("body[data-before]")).to_be_attached()
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "limit"),
+    [("of-all", "history/?limit=3", 3), ("of-one", "leases/default/of-one/?range=1h", 20)],
+)
+def test_what_new_changes_push_off_the_page_is_behind_older(
+    visits: Visits, there: LeaseApi, name: str, path: str, limit: int
+) -> None:
+    query = f"{visits.url}/c/{THERE}/history/?lease={name}&limit=100&format=json"
+    page = visits.page().context.new_page()
+
+    def written() -> list[str]:
+        return [item["holder"] for item in page.request.get(query).json()["items"]]
+
+    def take(holders: list[str]) -> None:
+        for holder in holders:
+            take_over(there, name, holder)
+
+    there.create(name, holder="one", duration=3600)
+    take([f"old-{number}" for number in range(2 * limit)])
+    wait_for(lambda: len(written()) > 2 * limit, what="the changes in history")
+    held: list[Route] = []
+    holds = True
+
+    def later(route: Route) -> None:
+        if holds and "x-regions" in route.request.headers:
+            held.append(route)
+        else:
+            route.continue_()
+
+    page.route("**/*", later)
+    page.goto(f"{visits.url}/c/{THERE}/{path}")
+    live(page)
+    rows = page.locator("#changes > *")
+    expect(rows).to_have_count(limit)
+    take(["new-0", "new-1", "new-2"])
+    expect(rows).to_have_count(limit + 3)  # no link leads to the last ones yet
+    holds = False
+    for route in held:
+        route.continue_()
+    expect(rows).to_have_count(limit)
+    expect(rows.first).to_contain_text("new-2")
+    page.get_by_role("link", name="Older", exact=True).click()
+    expect(rows.first).to_contain_text(written()[limit])
     expect(page.locator("body[data-before]")).to_be_attached()
 
 

@@ -61,7 +61,7 @@ def test_a_cause_that_history_has_not_yet_is_that_of_the_feed(board, monkeypatch
     for found in (
         recent_changes("a", 20)[1],
         changes_of("a", KEY, 20)[1],
-        with_unwritten("a", written)[1],
+        with_unwritten("a", written, 20)[1],
         with_known_causes(written),
     ):
         assert [one.cause for one in found] == [Cause.CRASH]

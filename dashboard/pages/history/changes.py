@@ -159,6 +159,7 @@ def stretch_of(wanted: HistoryState, now: datetime) -> Pairs:
 
 
 USUAL_STRIP = timedelta(days=1)
+NOTHING = find_changes.ChangePage([], None, 0, exact=True)
 
 
 class History(List[HistoryState, Change]):
@@ -200,7 +201,7 @@ class History(List[HistoryState, Change]):
             found = find_changes.find(self._names, self.filter, before=before, limit=limit)
         except BadCursor as error:
             raise BadFilter(str(error)) from error
-        return FoundRows(found.changes, found.total, older=found.older or "", more=found.exact)
+        return FoundRows(found.changes, found.total, older=found.older or "", more=found)
 
     def every(self) -> Iterator[Change]:
         """As `export_history` prints them."""
@@ -227,13 +228,12 @@ class History(List[HistoryState, Change]):
 
     def page(self, found: FoundRows[Change]) -> dict[str, Any]:
         cluster, now = self.request.cluster.name, self.now
-        board = self._board(found)
-        seen = list(found.rows)
-        feed_seq, shown = (
-            with_unwritten(cluster, seen) if board["follows"] else (self._settled, seen)
-        )
+        feed_seq, shown, older = self._settled, list(found.rows), found.older
+        if self._follows:
+            feed_seq, shown = with_unwritten(cluster, shown, self.wanted.limit)
+            older = find_changes.older_than(shown, found.more, self.wanted.limit)
         return {
-            "board": board,
+            "board": self._board(msgspec.structs.replace(found, older=older)),
             "lines": signed_lines(with_known_causes(shown), now, self.request.user),
             "strip": self._strip(),
             "timeline_url": timeline_link(cluster, self.wanted, now),
@@ -243,19 +243,27 @@ class History(List[HistoryState, Change]):
             "feed_seq": feed_seq,
         }
 
+    @property
+    def _is_newest(self) -> bool:
+        return not self.wanted.before and self.wanted.until is None
+
+    @property
+    def _follows(self) -> bool:
+        """Whether every change belongs on top."""
+        return self._is_newest and self.filter == HistoryFilter()
+
     def refused(self) -> dict[str, Any]:
         query = self.request.GET
         kept: dict[str, Any] = dict(self.reads.typed(query))
         for name, allowed in (("change", ChangeType), ("kind", Kind), ("cause", Cause)):
             kept[name] = tuple(one for one in allowed if one in query.getlist(name))
         kept |= chosen(kept["change"], kept["kind"], kept["cause"])
-        usual = self._board(FoundRows((), 0, more=True))
+        usual = self._board(FoundRows((), 0, more=NOTHING))
         return {"board": usual | kept, "namespaces": offered_namespaces(self.clusters)}
 
     def _board(self, found: FoundRows[Change]) -> dict[str, Any]:
         """The controls of the page."""
         wanted, links, total = self.wanted, self.links, counted(found.total, "change")
-        newest = not wanted.before and wanted.until is None
         return {
             **wanted.texts(),
             **CHOICES,
@@ -263,11 +271,11 @@ class History(List[HistoryState, Change]):
             "views": [links.chip(label, "view", name) for name, label in VIEW_LABELS.items()],
             "says": _says(wanted),
             "ends_early": wanted.ends_early(self.request.GET, self.now),
-            "total": total if found.more else f"more than {total}",
+            "total": total if found.more.exact else f"more than {total}",
             "range": wanted.range,
             "view": wanted.view,
-            "newest": newest,
-            "follows": newest and self.filter == HistoryFilter(),
+            "newest": self._is_newest,
+            "follows": self._follows,
             "exact": exact_names(links.path, self.request.GET),
             "older_url": links.url(before=found.older) if found.older else "",
             "newest_url": links.url() if wanted.before else "",

@@ -290,12 +290,13 @@ class LeasePage:
         found = find_changes.find(self.cluster, mine, before=before, limit=CHANGES)
         seq, newest = change_sentence.changes_of(self.cluster, self.key, CHANGES)
         changes = found.changes if before else newest
+        older = find_changes.older_than(changes, found, CHANGES)
         return {
             "lines": change_sentence.signed_lines(changes, self.now, self.request.user),
             "writes": change_sentence.last_writes(self.cluster, self.key, self.request.user),
             "feed_seq": None if before else seq,
             "limit": CHANGES,
-            "older_url": links.url(before=found.older) if found.older else "",
+            "older_url": links.url(before=older) if older else "",
             "newest_url": links.url(before="") if before else "",
             "history_url": history_url(self.cluster, self.key),
             "hour_csv_url": history_url(self.cluster, self.key, LAST_HOUR, "csv"),
