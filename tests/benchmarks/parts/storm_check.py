@@ -3,8 +3,9 @@
 python3 -m tests.benchmarks.parts.storm_check TRUTH HISTORY [--until EPOCH] [--settling 10]
 
 TRUTH is the log of `leasestorm.py --truth`, HISTORY the output of `export_history`. Prints what was
-made, found, missing, doubled, different and extra as JSON; exits 1 unless all of the last four are
-none. `--until` is when the watch ended: what happened later is not asked for.
+made, found, missing, late, doubled, different and extra as JSON; exits 1 unless all of the last
+five are none. `--until` is when the watch ended: what happened later is not asked for. An expiry is
+late if its `at` is: a Lease runs out by the moment at which its renewal was read.
 
 Between a 410 and the list that follows it no event comes. Changes of one Lease in that time
 may be one inferred change, which counts as `merged` if it leads to the same holder. `--settling`:
@@ -22,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.benchmarks.parts.storm_truth import (
+    LATE,
     TOLERANCE,
     WORDS,
     Event,
@@ -34,7 +36,7 @@ from tests.benchmarks.parts.storm_truth import (
 )
 
 SETTLING = 10.0  # seconds
-WRONG = ("missing", "doubled", "different", "extra")
+WRONG = ("missing", "late", "doubled", "different", "extra")
 
 
 @dataclass
@@ -147,7 +149,9 @@ def _look_for_expiry(
         return
     findings.made["expired"] += 1
     found = history.take_expiry(silent["key"], due)
-    if not found:
+    if not found and (late := history.take_expiry(silent["key"], due, LATE)):
+        findings.wrong["late"].append(f"expired {line}: {late[0]['at']}")
+    elif not found:
         findings.wrong["missing"].append(f"expired {line}")
     elif len(found) > 1:
         findings.wrong["doubled"].append(f"expired {line}")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 TOLERANCE = 1.0  # seconds between lastRenew + duration and the `at` of `expired`
+LATE = 10.0  # seconds up to which that is a wrong `at`, not another expiry
 WORDS = {
     "transition": {"taken_over", "replaced"},
     "released": {"released"},
@@ -107,8 +108,9 @@ class History:
             self.unasked.pop(id(change), None)
         return found
 
-    def take_expiry(self, key: str, at: float) -> list[Event]:
-        found = [c for c in self.expired[key] if abs(seconds(c["at"]) - at) <= TOLERANCE]
+    def take_expiry(self, key: str, at: float, within: float = TOLERANCE) -> list[Event]:
+        """Those that ran out `within` seconds of `at`."""
+        found = [c for c in self.expired[key] if abs(seconds(c["at"]) - at) <= within]
         for change in found:
             self.unasked.pop(id(change), None)
         return found
