@@ -1,11 +1,10 @@
 """The fleet: is anything wrong in any cluster? One strip for each, the worst first."""
 
-from collections.abc import Callable, Iterable, Mapping
-from datetime import datetime
-from functools import lru_cache
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from itertools import groupby
 from threading import Lock
 from typing import Any, NamedTuple, cast
+from weakref import WeakKeyDictionary
 
 import msgspec
 from django.contrib import messages
@@ -17,7 +16,7 @@ from django.views.decorators.http import require_safe
 from dashboard import clock
 from dashboard.access.guards import ClusterRequest, check_view, drawing
 from dashboard.board import running_board
-from dashboard.charts.bars import Span, Sparkline, sparkline, unwatched_hours
+from dashboard.charts.bars import Sparkline, sparkline, unwatched_hours
 from dashboard.feed import PROCESS, ClusterFeed
 from dashboard.lists.controls import ListLinks
 from dashboard.lists.declaration import FoundRows, List
@@ -103,17 +102,22 @@ def strip_view(row: FleetRow) -> StripView:
             unheld,
         ),
         changes=changes,
-        spark=_spark(
-            tuple(row.numbers),
-            tuple(row.day.watched.spans),
-            row.as_of.replace(second=0, microsecond=0),
-        ),
+        spark=_spark(row),
     )
 
 
-@lru_cache(maxsize=1024)
-def _spark(numbers: tuple[int, ...], blind: tuple[Span, ...], now: datetime) -> Sparkline:
-    return sparkline(numbers, unwatched_hours(blind, now, hours=len(numbers)))
+_sparks: WeakKeyDictionary[ClusterFeed, tuple[Hashable, Sparkline]] = WeakKeyDictionary()
+
+
+def _spark(row: FleetRow) -> Sparkline:
+    """The last one that was drawn, while it shows the same."""
+    numbers, blind = tuple(row.numbers), tuple(row.day.watched.spans)
+    shows = numbers, blind, row.as_of.replace(second=0, microsecond=0)
+    known = _sparks.get(row.feed)
+    if known is None or known[0] != shows:
+        drawn = sparkline(numbers, unwatched_hours(blind, shows[-1], hours=len(numbers)))
+        known = _sparks[row.feed] = shows, drawn
+    return known[1]
 
 
 def _figure(kpi: Kpi) -> StripFigure:
