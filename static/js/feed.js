@@ -43,25 +43,25 @@ function addAll(list, lines) {
     line.classList.toggle("new", fresh.length <= MANY);
     list.insertBefore(line, [...list.children].find((other) => moment(other) <= moment(line)) ?? null);
   };
-  if (fresh.length) steadily([list], () => fresh.forEach(add));
-  shorten(list);
+  if (fresh.length) steadily([list], () => (fresh.forEach(add), shorten(list)));
   for (const line of fresh) if (line.isConnected) scan(line);
   if (fresh.length && list.nextElementSibling?.matches(".empty, .w-none")) list.nextElementSibling.remove();
   return fresh.length > 0;
 }
 
-/** Keep the newest lines, and those that the link to older ones does not lead to: <div data-feed-end="id of the last line before those"> */
-function shorten(list) {
+/** All but the newest lines; those stay that the link to older ones does not lead to: <div data-feed-end="id of the last line before these"> */
+function tooMany(list) {
   const lines = [...list.children];
   const end = document.querySelector("[data-feed-end]")?.dataset.feedEnd;
   const led = end === undefined ? 0 : lines.findIndex(({ dataset }) => dataset.id === end) + 1 || lines.length;
-  const more = lines.slice(Math.max(led, list.dataset.feedLimit));
-  if (more.length) steadily([list], () => more.forEach((line) => line.remove()));
+  return lines.slice(Math.max(led, list.dataset.feedLimit));
 }
+
+const shorten = (list) => tooMany(list).forEach((line) => line.remove());
 
 document.addEventListener("htmx:afterSettle", () => {
   const list = document.querySelector("[data-feed-limit]");
-  if (list) shorten(list);
+  if (list && tooMany(list).length) steadily([list], () => shorten(list));
 });
 
 /** Draw the lines again whose cause became known. */
