@@ -118,14 +118,17 @@ def _agrees(event: Event, change: Event) -> bool:
 
 
 def _merged(event: Event, history: History, spans: list[UnseenSpan]) -> bool:
-    """Whether the API showed it only in a list, and the history holds what that list showed."""
+    """Whether the API showed it only in a list, and the history holds what that list showed: the
+    list of the next start where a process was killed before it wrote what it had listed.
+    """
     for span in spans:
         if span.since < int(event["rv"]) <= span.until and event["key"] in span.last:
             known = history.by_key[event["key"]]
             before = [c for c in known if seconds(c["observed_at"]) <= span.ended]
             last = span.last[event["key"]] or None
             shown = [c for c in known if span.shows(c)]
-            return any(c["holder"] == last for c in (*shown, *before[-3:]))
+            if any(c["holder"] == last for c in (*shown, *before[-3:])):
+                return True
     return False
 
 

@@ -56,7 +56,7 @@ def unseen_spans(truth: list[Event], settling: float) -> list[UnseenSpan]:
     """The times from which the API showed nothing but a list, and `settling` seconds about each.
 
     A watch that is refused is opened again from a list. A replay that is refused runs beside a
-    newer watch, which was opened from its list already.
+    newer watch, which was opened from its list already, or was refused just before.
     """
     spans: list[UnseenSpan] = []
     since: int | None = None
@@ -74,7 +74,7 @@ def unseen_spans(truth: list[Event], settling: float) -> list[UnseenSpan]:
         if kind in WORDS:
             written.append((version, event["t"]))
         elif kind == "storm.410" and version < newest:
-            spans.append(span(version, newest, event["t"]))
+            spans.append(span(version, max(newest, since or 0), event["t"]))
         elif kind == "storm.410":
             since = version if since is None else min(since, version)
         elif kind == "storm.watch":
