@@ -139,15 +139,22 @@ def told_until(server: Server) -> float:
     """Wait, and return the moment before which all that the one cluster did must be told.
 
     What happens while a list is read is told at its end, and after a break deadlines wait: so the
-    watch must be up to date, and then not break for SETTLE seconds.
+    watch must be up to date, and then not break nor fall behind for SETTLE seconds.
     """
     for _ in range(MAX_WINDOWS):
         wait_for(lambda: _is_followed(server), what="the watch", seconds=120, every=0.5)
         until, breaks = time.time() - 1, _read(server, BREAKS)
-        time.sleep(SETTLE)
-        if _read(server, BREAKS) == breaks:
+        if _stays_followed(server) and _read(server, BREAKS) == breaks:
             return until
-    raise AssertionError(f"the watch is never open for {SETTLE:g} s")
+    raise AssertionError(f"the watch is never up to date for {SETTLE:g} s")
+
+
+def _stays_followed(server: Server) -> bool:
+    for _ in range(int(SETTLE)):
+        time.sleep(1)
+        if not _is_followed(server):
+            return False
+    return True
 
 
 def _is_followed(server: Server) -> bool:
