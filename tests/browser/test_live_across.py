@@ -233,6 +233,20 @@ def test_what_new_changes_push_off_the_page_is_behind_older(
     expect(page.locator("body[data-before]")).to_be_attached()
 
 
+def test_a_feed_without_older_pages_keeps_its_newest_lines_alone(
+    visits: Visits, there: LeaseApi
+) -> None:
+    page = live(visits.open(f"/c/{THERE}/"))
+    lines = page.locator("#feed > *")
+    limit = int(page.locator("#feed").get_attribute("data-feed-limit") or 0)
+    there.create("fed", holder="one", duration=3600)
+    for number in range(limit + 3):
+        take_over(there, "fed", f"h{number}")
+    expect(lines.first).to_contain_text(f"h{limit + 2}")
+    assert lines.count() == limit
+    there.delete("fed")
+
+
 def test_incidents_of_any_cluster_come_into_the_list(visits: Visits, there: LeaseApi) -> None:
     page = live(visits.open("/incidents/"))
     there.create("mortal", holder="cp-1_8c2e41f0-5b1d-4f0e-9a57-2d9a3c1b7e44", duration=1)
