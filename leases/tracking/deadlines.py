@@ -13,6 +13,7 @@ and fires exactly. No step visits all Leases.
 
 import asyncio
 import heapq
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -89,6 +90,7 @@ def _shared(
 
 
 BRIEF = timedelta(seconds=2)  # a shorter break leaves no judgement in doubt
+MAX_LISTED = 8  # no deadline waits for more lists than that
 
 
 class BlindTimes:
@@ -99,6 +101,8 @@ class BlindTimes:
         # Events that came up to then are followed since; None: unknown
         self._followed: datetime | None = None
         self._blind: tuple[datetime | None, datetime] | None = None  # the last blind time
+        # What the last lists ended, oldest first: many that ran out in it are judged later.
+        self._listed: deque[tuple[datetime | None, datetime]] = deque(maxlen=MAX_LISTED)
         self._jumped: datetime | None = None  # time of the last clock jump, by the new clock
         # When the last time ended that nobody watched: nothing is measured across it.
         self.watched_since = EARLIEST
@@ -139,11 +143,13 @@ class BlindTimes:
         self.watched_since = moved(self.watched_since, by)
         if self._blind is not None:
             self._blind = (moved(self._blind[0], by), moved(self._blind[1], by))
+        self._listed.clear()
         self._jumped = jump.after
 
     def listed(self, at: datetime, *, as_of: datetime) -> None:
         """A list makes everything known again. Its first page may be older than its last."""
         self._blind = (self.known_until, at)
+        self._listed.append((self.known_until, as_of))
         self.heard, self.behind = at, as_of if as_of < at else None
 
     def event(
@@ -190,12 +196,12 @@ class BlindTimes:
         runs_out = known.runs_out_at if blind or across else None
         if runs_out is None:
             return None
-        lost = None if blind is None else blind[0]
-        in_sight = lost is not None and runs_out <= lost and not remembered
-        if blind is None or runs_out > blind[1] or in_sight:
-            return min(self._jumped, runs_out) if self._jumped is not None and across else None
-        since = lost or known.lease.metadata.creation_timestamp or runs_out
-        return min(since, runs_out)
+        for lost, until in (*self._listed, blind or (None, EARLIEST)):
+            in_sight = lost is not None and runs_out <= lost and not remembered
+            if runs_out <= until and not in_sight:
+                since = lost or known.lease.metadata.creation_timestamp or runs_out
+                return min(since, runs_out)
+        return min(self._jumped, runs_out) if self._jumped is not None and across else None
 
 
 def _later(since: datetime | None, newest: datetime | None, now: datetime) -> datetime | None:

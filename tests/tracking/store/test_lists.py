@@ -117,3 +117,30 @@ def test_events_after_a_late_list_happened_at_the_times_they_claim() -> None:
     store.replace(Listed((lease(renewed=-1, version=1),), "1", age=4.0), after(4))
     store.follow((Applied(lease(renewed=1, version=2)),), after(4.1))
     assert [row.observed_at for row in store.snapshot()] == [after(1)]
+
+
+def test_what_ran_out_before_an_earlier_list_is_inferred_however_late_it_is_told() -> None:
+    """It was taken over and ran out unwatched; its next renewal comes while events are late."""
+    store = Store("c")
+    renewing(store, 6)
+    store.lost(after(6))
+    taken = lease(holder="other", renewed=10, version=90)
+    listed = store.replace(Listed((taken,), "91", age=4.0), after(40))
+    update = put(store, 55, holder="other", renewed=45, version=92)
+    assert update is not None
+    changes = [*listed.changes, *update.changes]
+    assert [one.change.value for one in changes] == ["taken_over", "expired", "recovered"]
+    assert [one.inferred for one in changes] == [True, True, False]
+    assert (changes[1].inferred_since, changes[1].at) == (after(6), after(36))
+
+
+def test_what_ran_out_before_the_last_of_two_lists_is_inferred() -> None:
+    store = Store("c")
+    last = renewing(store, 6)
+    store.lost(after(6))
+    assert words(relisted(store, 21.5, lease(renewed=6, version=last), version="90")) == []
+    store.lost(after(21.6))
+    assert words(relisted(store, 21.8, lease(renewed=6, version=last), version="91")) == []
+    update = store.turn(after(23))
+    assert update is not None
+    assert [(one.change.value, one.inferred) for one in update.changes] == [("expired", True)]
