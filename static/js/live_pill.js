@@ -33,7 +33,7 @@ export function showConnection({ state, heardAt, asOf, since, detail, behind, ra
   const at = since || heardAt;
   if (root.dataset.live !== word) root.dataset.live = word;
   freeze(word === "live" ? null : Math.min(heardAt, asOf));
-  pill(word, at, behind, rate, lost, partly);
+  pill(word, at, behind, rate, partly);
   band(word, at, lost ? LOST : detail, Math.min(heardAt, asOf));
   showProblem(problem);
   if (word !== shown && shown) say(word === "live" ? "Live again" : `Not live: ${word}`);
@@ -41,21 +41,20 @@ export function showConnection({ state, heardAt, asOf, since, detail, behind, ra
 }
 
 /** `partly`: of a page over clusters, how many are live, unless all are. */
-function pill(word, at, behind, rate, lost, partly) {
+function pill(word, at, behind, rate, partly) {
   const el = document.querySelector("[data-live-pill]");
   if (!el) return;
   const fresh = word === "live"; // only a live frame has the delay and the rate
-  const text = lost ? SAYS.retry() : (SAYS[word]?.(at) ?? partly?.says ?? "Live");
+  const text = SAYS[word]?.(at) ?? partly?.says ?? "Live";
   const [css, symbol] = LOOKS[(fresh && partly?.state) || word];
   const far = fresh && behind !== null ? ` · ${behind.toFixed(1)} s behind` : "";
   const often = fresh && rate !== null ? ` · ${rate < 10 ? rate : Math.round(rate)} events/s` : "";
-  const old = lost ? ` as of ${clock(at)}` : "";
-  const whole = `${css} ${text}${old}${far}${often}`;
+  const whole = `${css} ${text}${far}${often}`;
   if (whole === said) return;
   said = whole;
   el.className = `live ${css}`;
   el.querySelector("use").setAttribute("href", `#st-${symbol}`);
-  if (!fresh) return el.querySelector("span").replaceChildren(text, aside("md-only", old));
+  if (!fresh) return el.querySelector("span").replaceChildren(text);
   const live = Object.assign(document.createElement("b"), { textContent: text });
   el.querySelector("span").replaceChildren(live, aside("md-only", far), aside("lg-only", often));
 }

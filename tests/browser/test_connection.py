@@ -71,7 +71,7 @@ def test_a_page_survives_its_server(
     loaded_at = page.evaluate("performance.timeOrigin")
 
     server.kill()
-    expect(page.locator("[data-live-pill]")).to_contain_text("Reconnecting")
+    expect(page.locator("[data-live-pill]")).to_contain_text("Stale since")
     api.take("story", holder="three", transitions=2)
     api.create("born", holder="one")
 
@@ -124,7 +124,7 @@ def test_boards_come_back_with_their_server_and_stand_still_without_the_cluster(
     loaded_at = [one.evaluate("performance.timeOrigin") for one in pages.values()]
     server.kill()
     for one in pages.values():
-        expect(one.locator("[data-live-pill]")).to_contain_text("Reconnecting")
+        expect(one.locator("[data-live-pill]")).to_contain_text("Stale since")
     api.take("story", holder="two", transitions=1)
     api.create("node-2", holder="node-2")
 

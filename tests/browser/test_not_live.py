@@ -222,7 +222,10 @@ def test_a_page_without_its_socket_is_grey_within_seconds(visits: Visits, server
     server.kill()
     for one, where in ((page, "html"), (wall, "body")):
         expect(one.locator(where)).to_have_attribute("data-live", "stale", timeout=5000)
-    assert re.match(r"Reconnecting… as of \d\d:\d\d:\d\d$", pill(page))
+    assert re.match(r"Stale since \d\d:\d\d:\d\d$", pill(page))
+    for width in (1261, 1280, 1366):  # where a part of the bar begins to be shown
+        page.set_viewport_size({"width": width, "height": 800})
+        assert page.evaluate("document.querySelector('.topbar').scrollWidth - innerWidth") == 0
     expect(page.locator("[data-stale-banner]")).to_contain_text("The server does not answer.")
     assert page.evaluate(COLOURED) == []
 
