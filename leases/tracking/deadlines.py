@@ -275,7 +275,7 @@ class DeadlineGate:
 
         The writers' clocks may be wrong, so the age itself proves nothing; that it falls does.
         """
-        if not self.catching_up:
+        if not self.catching_up or self.since is None:  # or it is replayed after a 410
             return
         some = events[:: max(1, len(events) // SAMPLE)]
         claimed = [claimed_at(event) for event in some]

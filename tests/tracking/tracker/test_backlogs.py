@@ -235,3 +235,19 @@ async def test_a_backlog_of_which_little_waits_is_followed_before_anything_is_ju
     watched.at(6.5)
     watched.at(6.5, Applied(lease(duration=6, renewed=5.5, version=3)))
     assert watched.changes == ["created", "created"]
+
+
+async def test_what_is_replayed_after_a_410_makes_the_watch_no_more_live(watched: Watched) -> None:
+    """What cannot be replayed is in the list, which may take long."""
+    watched.live(lease(), lease(name="other", uid="other"))
+    watched.at(0.5, Disconnected("410"))  # before it has caught up
+    other = lease(name="other", uid="other", renewed=1, version=2)
+    watched.at(2, Arrived([Applied(other)]))
+    watched.at(20)
+    assert watched.store.behind is not None
+    first = ListPage((lease(renewed=14, version=3),), "9", age=2.0)
+    watched.at(20, first, Listed((other,), "9", age=4.0))
+    known = watched.store.get(lease().key)
+    assert known is not None
+    assert known.observed_at == after(14)
+    assert "expired" not in watched.changes
