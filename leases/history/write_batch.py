@@ -4,9 +4,11 @@ Records are opaque here: the caller encodes and decodes them.
 
 An observed change beats one that a replica inferred from a list. If a list shows a later write than
 the one that made the change, the identities differ; then the time window identifies the inferred
-one: the same Lease came to the same holder within it.
+one: the same Lease came to the same holder within it, by a write that is not newer than what the
+list shows.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Sequence
 from datetime import datetime
 from functools import cache, partial
@@ -18,6 +20,7 @@ from django.db import connection
 
 from leases.domain.change import OF_THE_TERM, Change, ChangeType, identity
 from leases.domain.lease import ObjectName, number_of
+from leases.domain.steady_clock import EARLIEST
 from leases.domain.watched_times import WatchedTime
 from leases.history import refused_rows, watched_spans
 from leases.history.database import (
@@ -94,13 +97,9 @@ _SETTLE = f"""
     OR leases_change.inferred = excluded.inferred
     AND leases_change.change = 'replaced' AND excluded.change = 'taken_over'
 """
-_FORGET = """
-    DELETE FROM leases_change
-    WHERE cluster = %s AND namespace = %s AND name = %s AND uid = %s AND inferred
-    AND COALESCE(holder, '') = %s AND observed_at >= %s
-    AND (inferred_since IS NULL OR inferred_since < %s) AND change IN ({})
-"""
+_FORGET = "DELETE FROM leases_change WHERE id = %s"
 _LEASE = ("cluster", "namespace", "name")
+Name = tuple[Any, ...]  # of a Lease, its uid, the holder that came, and a group
 _GROUPS = (tuple(OF_THE_TERM), (ChangeType.RECONFIGURED,))
 
 
@@ -133,62 +132,90 @@ def _insert(changes: Sequence[Change]) -> None:
 
 def _group(change: Change) -> tuple[ChangeType, ...]:
     """Return the group of changes of which one write makes at most one, if any."""
-    return next((group for group in _GROUPS if change.change in group), ())
+    return _group_of(change.change)
+
+
+def _group_of(word: str) -> tuple[ChangeType, ...]:
+    return next((group for group in _GROUPS if word in group), ())
 
 
 def _insert_concluded(concluded: Iterable[Change]) -> None:
     """Insert those of which no stored change within its time window is the same."""
     for _, found_at_once in groupby(concluded, lambda one: one.observed_at):
         changes = list(found_at_once)
-        stored = _newest_stored(changes)
+        stored = _stored_within(changes)
         new = []
         for change in changes:
-            name = _name_of(change)
-            before, since = stored.get(name), change.inferred_since
-            if before is None or (since is not None and before <= since):
-                new.append(change)
-                stored[name] = change.at
+            same, since = stored[_name_of(change)], change.inferred_since
+            version = number_of(change.resource_version)
+            if any((since is None or since < at) and of <= version for at, of in same):
+                continue
+            new.append(change)
+            same.append((change.at, 0))
         _insert(new)
 
 
-def _newest_stored(concluded: Sequence[Change]) -> dict[tuple[Any, ...], datetime]:
-    """Return when those that are stored happened last, until these were found, by their names."""
-    until = connection.ops.adapt_datetimefield_value(concluded[0].observed_at)
-    return {
-        (*lease, uid, holder, group): moment(at)
-        for group in _GROUPS
-        for lease, uid, holder, at in joined(
-            [(one.cluster, one.namespace, one.name) for one in concluded if _group(one) == group],
-            "uid, COALESCE(holder, '') AS came, MAX(at)",
+Stored = tuple[datetime, int]  # when it happened, and the version of the write if it was observed
+
+
+def _stored_within(concluded: Sequence[Change]) -> defaultdict[Name, list[Stored]]:
+    """Return the stored changes, by their names, that may be the same as these, which were found
+    at one time.
+    """
+    since = min(one.inferred_since or EARLIEST for one in concluded)
+    window = tuple(map(connection.ops.adapt_datetimefield_value, (since, concluded[0].observed_at)))
+    found: defaultdict[Name, list[Stored]] = defaultdict(list)
+    for group in _GROUPS:
+        leases = [_lease_of(one) for one in concluded if _group(one) == group]
+        for lease, uid, holder, at, inferred, version in joined(
+            list(dict.fromkeys(leases)),
+            "uid, COALESCE(holder, ''), at, inferred, resource_version",
             by_index("change_by_lease"),
             _LEASE,
-            f"AND at <= %s AND change IN ({', '.join(['%s'] * len(group))}) "
-            "GROUP BY 1, 2, 3, uid, came",
-            (until, *group),
-        )
-    }
+            f"AND at > %s AND at <= %s AND change IN ({', '.join(['%s'] * len(group))})",
+            (*window, *group),
+        ):
+            of = 0 if inferred else number_of(version)
+            found[*lease, uid, holder, group].append((moment(at), of))
+    return found
 
 
-def _name_of(change: Change) -> tuple[Any, ...]:
+def _lease_of(change: Change) -> tuple[str, str, str]:
+    return change.cluster, change.namespace, change.name
+
+
+def _name_of(change: Change) -> Name:
     """Return what two changes of one time have in common if they are the same."""
-    lease = (change.cluster, change.namespace, change.name)
-    return (*lease, change.uid, to_stored(change.holder) or "", _group(change))
+    return (*_lease_of(change), change.uid, to_stored(change.holder) or "", _group(change))
 
 
 def _forget_conclusions(seen: Sequence[Change]) -> None:
     """Delete what other replicas inferred about changes that we observed."""
-    leases = [(one.cluster, one.namespace, one.name) for one in seen]
-    where = joined(leases, "id", by_index("change_conclusions"), _LEASE, "AND inferred")
-    concluded = {lease for lease, _ in where}
-    time = connection.ops.adapt_datetimefield_value
-    for group in _GROUPS:
-        windows = [
-            (*lease, change.uid,
-             to_stored(change.holder) or "", time(change.at), time(change.at), *group)
-            for lease, change in zip(leases, seen, strict=True)
-            if change.change in group and lease in concluded
-        ]  # fmt: skip
-        execute_many(_FORGET.format(", ".join(["%s"] * len(group))), windows)
+    accounts: defaultdict[Name, list[Stored]] = defaultdict(list)
+    for change in filter(_group, seen):
+        of = number_of(change.resource_version)
+        accounts[_name_of(change)].append((change.at, of))
+    if not accounts:
+        return
+    first = connection.ops.adapt_datetimefield_value(min(change.at for change in seen))
+    told = [
+        (number,)
+        for lease, number, uid, holder, word, since, until, version in joined(
+            list(dict.fromkeys(name[: len(_LEASE)] for name in accounts)),
+            "id, uid, COALESCE(holder, ''), change, inferred_since, observed_at, resource_version",
+            by_index("change_conclusions"),
+            _LEASE,
+            "AND inferred AND observed_at >= %s",
+            (first,),
+        )
+        if any(
+            (since is None or moment(since) < at)
+            and at <= moment(until)
+            and of <= number_of(version)
+            for at, of in accounts.get((*lease, uid, holder, _group_of(word)), ())
+        )
+    ]
+    execute_many(_FORGET, told)
 
 
 class Batch(msgspec.Struct, frozen=True):

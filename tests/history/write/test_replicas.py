@@ -13,7 +13,7 @@ from leases import models
 from leases.domain.change import Change, ChangeType
 from leases.history.recorder import Recorder, StateSource
 from leases.history.rows import FIELDS, to_change
-from leases.history.write_batch import _FORGET, write_changes
+from leases.history.write_batch import write_changes
 from tests.support.recording import KEY, in_thread, until
 from tests.support.values.changes import T0, a_change, remembered
 
@@ -77,6 +77,13 @@ def test_two_lists_that_show_different_renewals_make_one_change(order):
     assert len(reported) == 1
 
 
+def test_a_term_may_run_out_twice_in_an_unseen_time(order):
+    of = {"change": ChangeType.EXPIRED, "resource_version": ""}
+    guess = concluded(1, 9, at=at(3), own_identity="u-1 expired  3", **of)
+    seen = a_change(6, own_identity="u-1 expired  6", **of)
+    assert len(write_in_order(order, guess, seen)) == 2
+
+
 def test_a_conclusion_that_nobody_accounts_for_is_kept(order):
     before, after = a_change(1), a_change(10, resource_version="900")
     guess = concluded(1, 9, resource_version="888")
@@ -96,12 +103,32 @@ def test_different_changes_of_one_write_are_kept(order):
 
 def test_an_index_finds_the_inferred_changes_of_a_lease():
     write_changes([a_change(number) for number in range(2000)])
-    forget = _FORGET.format("%s")
-    values = ["a", "kube-system", "scheduler", "u-1", "cp-1", at(3), at(3), "acquired"]
+    with CaptureQueriesContext(connection) as asked:
+        write_changes([a_change(3)])
+    (found,) = [one["sql"] for one in asked if "AND inferred" in one["sql"]]
     with connection.cursor() as cursor:
-        cursor.execute(f"{connection.ops.explain_query_prefix()} {forget}", values)
+        cursor.execute(f"{connection.ops.explain_query_prefix()} {found}")
         plan = str(cursor.fetchall())
     assert "change_conclusions" in plan
+
+
+def test_a_holder_that_came_back_later_accounts_for_no_earlier_time():
+    """After a start events are replayed: each is one write, and the last ones are observed."""
+    first = concluded(1, 9, at=at(3), resource_version="103")
+    between = concluded(3, 9, at=at(4), holder="cp-2", resource_version="104")
+    again = a_change(6, resource_version="106", observed_at=at(10))
+    assert _written(first, between, again) == ["103", "104", "106"]
+
+
+def test_nor_does_it_in_another_write(order):
+    first = concluded(1, 9, at=at(3), resource_version="103")
+    again = a_change(6, resource_version="106")
+    assert write_in_order(order, first, again) == [first, again]
+
+
+def _written(*changes: Change) -> list[str]:
+    write_changes(changes)
+    return [change.resource_version for change in kept()]
 
 
 @pytest.mark.parametrize("account", [a_change, lambda at, **given: concluded(1, at, **given)])
