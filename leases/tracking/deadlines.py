@@ -229,6 +229,9 @@ class DeadlineGate:
         # What is received after this is no backlog of the server, however late we follow it.
         self._sent_until = EARLIEST
         self._least_age = self._least_age_received = inf
+        # The least age of events that were live, by their writers' clocks; inf: unknown
+        self._usual_age = inf
+        self._written_until: datetime | None = None  # by when what was read last was written
         self._ask: Callable[[], float] = float
         self._silent: Callable[[], float] = float
         self.look: Callable[[], object] = bool  # asks the cluster whether it is alive
@@ -244,7 +247,8 @@ class DeadlineGate:
         """Move the time, and measure the age of events anew."""
         self.since, self._sent_until = moved(self.since, jump.by), moved(self._sent_until, jump.by)
         self._stood = moved(self._stood[0], jump.by), moved(self._stood[1], jump.by)
-        self._least_age = self._least_age_received = inf
+        self._least_age = self._least_age_received = self._usual_age = inf
+        self._written_until = None
 
     def connected(
         self,
@@ -269,6 +273,12 @@ class DeadlineGate:
 
     def _begin_anew(self, now: datetime) -> None:
         self.catching_up, self._sent_until, self._least_age_received = True, now + GRACE, inf
+        self._written_until = None
+
+    def caught_up(self) -> None:
+        """Events report the present again."""
+        self.catching_up = False
+        self._usual_age = min(self._usual_age, self._least_age)
 
     def arrived(self, events: Sequence[WatchEvent], now: datetime) -> None:
         """While each read is newer than all before it, the server is sending a backlog.
@@ -283,6 +293,8 @@ class DeadlineGate:
         if not ages:
             return
         age, waited = median(ages), self.unprocessed
+        if len(ages) >= SAMPLE and self._usual_age != inf:  # events come in the order of writing
+            self._written_until = now - timedelta(seconds=max(0.0, age - self._usual_age))
         if age < self._least_age - NEARER:
             self._least_age = age
             self.since = now + (GRACE if age < OLD else LONG_GRACE)
@@ -317,13 +329,17 @@ class DeadlineGate:
         return known if self.since is not None and known >= self.since else None
 
     def followed_until(self, now: datetime) -> datetime | None:
-        """Return until when all that was sent is followed, while much received data waits.
+        """Return until when all that was written is followed, while events report the past.
 
-        None: nothing waits, or a backlog of the server may still come.
+        Either much received data waits, or the server's backlog is so old. None: unknown.
         """
+        if not self.catching_up or self.since is None:
+            return None
         known, waits = now - self._unprocessed, self._unprocessed > GRACE
-        catches_up = waits and self.catching_up and self.since is not None
-        return known if catches_up and known >= self._sent_until else None
+        times = [known] if waits and known >= self._sent_until else []
+        if self._written_until is not None:
+            times.append(self._written_until - LONG_GRACE)
+        return max(times, default=None)
 
     def alive_until(self, now: datetime) -> datetime:
         """Return until when the cluster was surely alive: what ran out later, it may have renewed

@@ -19,7 +19,7 @@ from leases.domain.lease import ObjectName
 from leases.domain.steady_clock import Jump, moved, span
 from leases.domain.watched_times import Connection, ConnectionState, MissedTime, Missing
 from leases.tracking.counters import Counters
-from leases.tracking.deadlines import DeadlineGate, TimerErrors, claimed_at
+from leases.tracking.deadlines import GRACE, DeadlineGate, TimerErrors, claimed_at
 from leases.tracking.kind_overrides import NO_MARKS, Kinds, Marks
 from leases.tracking.shared_timer import MAX_WAIT, DeadlineTimer, SharedTimer
 from leases.tracking.skipped_writes import SkippedLog
@@ -304,7 +304,7 @@ class Tracker:
             self._catch_up(behind, now)
         until, wait = self._gate.until(now), BETWEEN_TURNS
         if until is not None and self._gate.catching_up:
-            self._gate.catching_up = False
+            self._gate.caught_up()
             self._store.caught_up()
             self._emit_missed(self._missed.caught_up(now, self.resource_version), now)
         elif until is None and (until := self._gate.followed_until(now)) is not None:
@@ -462,7 +462,9 @@ class Tracker:
         if since is None or (due is None and not self._gate.catching_up):
             self._next.stop()
             return
-        if due is None or due < since or self._gate.catching_up:
+        if self._gate.catching_up:
+            due = min(since, now + GRACE)
+        elif due is None or due < since:
             due = since
         self._next.plan(due, now, at_least=at_least)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from leases.domain.change import ChangeType
+from leases.tracking.deadlines import GRACE
 from leases.wire.watch_decoding import (
     Applied,
     Arrived,
@@ -251,3 +252,33 @@ async def test_what_is_replayed_after_a_410_makes_the_watch_no_more_live(watched
     assert known is not None
     assert known.observed_at == after(14)
     assert "expired" not in watched.changes
+
+
+@pytest.mark.parametrize("ahead", [0, 90], ids=["right clocks", "clocks that are ahead"])
+async def test_what_ran_out_is_told_while_a_long_backlog_is_read(
+    watched: Watched, ahead: int
+) -> None:
+    """Events come in the order of writing. How old they are is known from what was live before."""
+    names = [f"node-{number}" for number in range(20)]
+    watched.live(lease(name="dead", uid="dead"), *(lease(name=n, uid=n) for n in names))
+
+    def read(at: float, written: float) -> None:
+        many = [
+            lease(name=n, uid=n, renewed=written + ahead, version=int(written * 10) + 9)
+            for n in names
+        ]
+        watched.at(at, Arrived([Applied(one) for one in many]))
+
+    for step in range(1, 16):
+        read(step / 2, step / 2 - 0.1)
+    assert watched.store.behind is None
+    watched.at(10, Disconnected("cut"))
+    watched.at(60, Connected())
+    for step in range(60):  # half a second each, in which what took one is read
+        assert ("expired" in watched.changes) is (step > 11), step
+        read(60 + step / 2, 10 + step)  # what was written 5 s before may still come
+        due = watched.tracker._next._due
+        assert due is not None
+        assert due <= watched.now + GRACE
+    expired = next(c for u in watched.updates for c in u.changes if c.change is ChangeType.EXPIRED)
+    assert (expired.name, expired.at) == ("dead", after(15))
