@@ -144,18 +144,15 @@ def _insert_concluded(concluded: Iterable[Change]) -> None:
     for _, found_at_once in groupby(concluded, lambda one: one.observed_at):
         changes = list(found_at_once)
         stored = _stored_within(changes)
-        new = []
-        for change in changes:
-            same, since = stored[_name_of(change)], change.inferred_since
-            version = number_of(change.resource_version)
-            if any((since is None or since < at) and of <= version for at, of in same):
-                continue
-            new.append(change)
-            same.append((change.at, 0))
-        _insert(new)
+        _insert([one for one in changes if not _is_told(one, stored[_name_of(one)])])
 
 
 Stored = tuple[datetime, int]  # when it happened, and the version of the write if it was observed
+
+
+def _is_told(concluded: Change, stored: Iterable[Stored]) -> bool:
+    since, version = concluded.inferred_since, number_of(concluded.resource_version)
+    return any((since is None or since < at) and of <= version for at, of in stored)
 
 
 def _stored_within(concluded: Sequence[Change]) -> defaultdict[Name, list[Stored]]:

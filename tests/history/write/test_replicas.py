@@ -77,6 +77,22 @@ def test_two_lists_that_show_different_renewals_make_one_change(order):
     assert len(reported) == 1
 
 
+def test_an_account_of_what_came_after_the_unseen_time_is_none():
+    guess = concluded(1, 9, resource_version="opaque")
+    later = a_change(12, resource_version="opaque too")
+    write_changes([guess])
+    write_changes([a_change(2, name="other"), later])
+    assert kept()[1:] == [guess, later]
+
+
+def test_each_of_several_observed_changes_replaces_its_own_inferred_one():
+    write_changes([concluded(1, 9, name="one", resource_version="888")])
+    write_changes([concluded(1, 25, name="other", resource_version="888")])
+    seen = [a_change(3, name="one"), a_change(20, name="other")]
+    write_changes(seen)
+    assert kept() == seen
+
+
 def test_a_term_may_run_out_twice_in_an_unseen_time(order):
     of = {"change": ChangeType.EXPIRED, "resource_version": ""}
     guess = concluded(1, 9, at=at(3), own_identity="u-1 expired  3", **of)
