@@ -29,7 +29,7 @@ from leases.domain.change import Observation
 from leases.domain.kind import Kind
 from leases.domain.lease import ObjectName
 from leases.domain.phase import Phase, trusted_cadence
-from leases.domain.steady_clock import EARLIEST, Jump, moved, span
+from leases.domain.steady_clock import EARLIEST, Jump, after, moved, plus, span
 from leases.domain.watched_times import MissedTime
 from leases.tracking.tracked_lease import Tracked
 from leases.wire.watch_decoding import Applied, Renewed, WatchEvent
@@ -294,7 +294,7 @@ class DeadlineGate:
             return
         age, waited = median(ages), self.unprocessed
         if len(ages) >= SAMPLE and self._usual_age != inf:  # events come in the order of writing
-            self._written_until = now - timedelta(seconds=max(0.0, age - self._usual_age))
+            self._written_until = after(now, -max(0.0, age - self._usual_age))
         if age < self._least_age - NEARER:
             self._least_age = age
             self.since = now + (GRACE if age < OLD else LONG_GRACE)
@@ -338,7 +338,7 @@ class DeadlineGate:
         known, waits = now - self._unprocessed, self._unprocessed > GRACE
         times = [known] if waits and known >= self._sent_until else []
         if self._written_until is not None:
-            times.append(self._written_until - LONG_GRACE)
+            times.append(plus(self._written_until, -LONG_GRACE))
         return max(times, default=None)
 
     def alive_until(self, now: datetime) -> datetime:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from leases.domain.change import ChangeType
+from leases.domain.steady_clock import EARLIEST
 from leases.tracking.deadlines import GRACE
 from leases.wire.watch_decoding import (
     Applied,
@@ -282,3 +283,17 @@ async def test_what_ran_out_is_told_while_a_long_backlog_is_read(
         assert due <= watched.now + GRACE
     expired = next(c for u in watched.updates for c in u.changes if c.change is ChangeType.EXPIRED)
     assert (expired.name, expired.at) == ("dead", after(15))
+
+
+async def test_a_backlog_of_odd_times_stops_nothing(watched: Watched) -> None:
+    names = [f"node-{number}" for number in range(20)]
+    watched.live(*(lease(name=n, uid=n) for n in names))
+    watched.at(0.5, Arrived([Applied(lease(name=n, uid=n, renewed=30, version=2)) for n in names]))
+    watched.at(9)
+    assert watched.store.behind is None
+    watched.at(10, Disconnected("cut"), Connected())
+    long_ago = (EARLIEST - after(0)).total_seconds()
+    odd = [Applied(lease(name=n, uid=n, renewed=long_ago, version=3)) for n in names]
+    watched.at(10.5, Arrived(odd))
+    watched.at(12, Arrived([Applied(lease(name=n, uid=n, renewed=12, version=4)) for n in names]))
+    assert "expired" not in watched.changes
