@@ -144,15 +144,22 @@ def _insert_concluded(concluded: Iterable[Change]) -> None:
     for _, found_at_once in groupby(concluded, lambda one: one.observed_at):
         changes = list(found_at_once)
         stored = _stored_within(changes)
-        _insert([one for one in changes if not _is_told(one, stored[_name_of(one)])])
+        _insert(
+            [
+                one
+                for one in changes
+                if not _is_told(one.inferred_since, one.resource_version, stored[_name_of(one)])
+            ]
+        )
 
 
 Stored = tuple[datetime, int]  # when it happened, and the version of the write if it was observed
 
 
-def _is_told(concluded: Change, stored: Iterable[Stored]) -> bool:
-    since, version = concluded.inferred_since, number_of(concluded.resource_version)
-    return any((since is None or since < at) and of <= version for at, of in stored)
+def _is_told(since: datetime | None, version: str, accounts: Iterable[Stored]) -> bool:
+    """Whether one of these is what was inferred: it came since then, and is not newer."""
+    newest = number_of(version)
+    return any((since is None or since < at) and of <= newest for at, of in accounts)
 
 
 def _stored_within(concluded: Sequence[Change]) -> defaultdict[Name, list[Stored]]:
@@ -205,11 +212,14 @@ def _forget_conclusions(seen: Sequence[Change]) -> None:
             "AND inferred AND observed_at >= %s",
             (first,),
         )
-        if any(
-            (since is None or moment(since) < at)
-            and at <= moment(until)
-            and of <= number_of(version)
-            for at, of in accounts.get((*lease, uid, holder, _group_of(word)), ())
+        if _is_told(
+            since and moment(since),
+            version,
+            (
+                one
+                for one in accounts.get((*lease, uid, holder, _group_of(word)), ())
+                if one[0] <= moment(until)
+            ),
         )
     ]
     execute_many(_FORGET, told)

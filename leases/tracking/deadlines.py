@@ -101,7 +101,7 @@ class BlindTimes:
         # Events that came up to then are followed since; None: unknown
         self._followed: datetime | None = None
         self._blind: tuple[datetime | None, datetime] | None = None  # the last blind time
-        # What the last lists ended, oldest first: many that ran out in it are judged later.
+        # The blind times that the last lists ended: much of what ran out in them is judged later.
         self._listed: deque[tuple[datetime | None, datetime]] = deque(maxlen=MAX_LISTED)
         self._jumped: datetime | None = None  # time of the last clock jump, by the new clock
         # When the last time ended that nobody watched: nothing is measured across it.
@@ -231,7 +231,7 @@ class DeadlineGate:
         self._least_age = self._least_age_received = inf
         # The least age of events that were live, by their writers' clocks; inf: unknown
         self._usual_age = inf
-        self._written_until: datetime | None = None  # by when what was read last was written
+        self._written_until: datetime | None = None  # when what was read last was written
         self._ask: Callable[[], float] = float
         self._silent: Callable[[], float] = float
         self.look: Callable[[], object] = bool  # asks the cluster whether it is alive

@@ -68,6 +68,12 @@ def test_a_list_that_shows_a_later_renewal_makes_no_second_change(holder, order)
     assert write_in_order(order, seen, guess) == [seen]
 
 
+def test_what_came_at_any_time_before_accounts_for_what_has_no_beginning(order):
+    seen = a_change(3)
+    guess = concluded(1, 9, inferred_since=None, resource_version="888")
+    assert write_in_order(order, seen, guess) == [seen]
+
+
 def test_two_lists_that_show_different_renewals_make_one_change(order):
     reported = write_in_order(
         order,
